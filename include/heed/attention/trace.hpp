@@ -1,0 +1,77 @@
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "heed/attention/tensor.hpp"
+
+namespace heed {
+
+/// The weights of one attention module for a batch.
+struct TraceMap {
+  std::string name;
+  std::vector<std::string> axes;  // without the batch: head, query, key
+  std::string query_input;        // which input the axis counts; empty: none (a learned query)
+  std::string key_input;
+  Tensor weights;        // [B, axes…], detached
+  Tensor query_lengths;  // [B]; undefined: all valid
+  Tensor key_lengths;
+
+  /// The weights of one entry, cut to its lengths.
+  Tensor entry(std::int64_t b) const;
+};
+
+class Trace;
+
+/// The place of one attention module in a trace.
+class TraceSlot {
+ public:
+  TraceSlot(Trace& trace, std::string name) : trace_(&trace), name_(std::move(name)) {}
+
+  /// A place below this one: "document/sentence".
+  TraceSlot operator[](const std::string& name) const { return {*trace_, name_ + "/" + name}; }
+
+  /// True if somebody will look: the module then has to compute its weights.
+  bool wanted() const;
+  /// Keeps the map under this slot's name.
+  void record(TraceMap map) const;
+  /// The weights to use instead of the module's own; undefined: none were given.
+  Tensor replacement() const;
+
+ private:
+  Trace* trace_;
+  std::string name_;
+};
+
+/// How weights are seen and replaced. Every mechanism writes its maps here when asked; `replace`
+/// makes a module use given weights, differentiably. Everything downstream reads only traces.
+class Trace {
+ public:
+  /// Records nothing.
+  Trace() = default;
+  static Trace recording();
+
+  TraceSlot operator[](const std::string& name) { return {*this, name}; }
+
+  /// `weights` [B, H, Q, K], or [B, K] for one head and one query. Kept as given: the gradient
+  /// flows to it.
+  void replace(const std::string& name, Tensor weights);
+
+  const std::vector<TraceMap>& maps() const { return maps_; }
+  /// The map with this name; InputError with the nearest name when there is none.
+  const TraceMap& map(const std::string& name) const;
+
+  /// Throws InputError if a replacement named no module that ran.
+  void check_replacements_used() const;
+
+ private:
+  friend class TraceSlot;
+
+  bool recording_ = false;
+  std::vector<TraceMap> maps_;
+  std::map<std::string, Tensor> replacements_;
+  std::set<std::string> seen_;
+};
+
+}  // namespace heed

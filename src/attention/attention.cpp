@@ -1,0 +1,97 @@
+#include "heed/attention/attention.hpp"
+
+#include <torch/nn/init.h>
+
+#include <cmath>
+
+#include "heed/attention/align.hpp"
+#include "heed/attention/registry.hpp"
+#include "heed/base/error.hpp"
+
+namespace heed {
+
+Tensor make_parameter(const std::string& owner, const ParamInfo& info, const Letters& letters) {
+  std::vector<std::int64_t> shape;
+  for (const std::string& letter : info.shape) {
+    const auto size = letters.find(letter);
+    HEED_CHECK(size != letters.end(), "{}: the size {} of parameter {} is not set", owner, letter,
+               info.name);
+    shape.push_back(size->second);
+  }
+  Tensor value = torch::zeros(shape);
+  if (info.init == Init::ones) return value.fill_(1);
+  if (info.init == Init::xavier && shape.size() == 2)
+    return torch::nn::init::xavier_uniform_(value);
+  if (info.init == Init::xavier && !shape.empty()) {
+    const double bound =
+        1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(shape.back(), 1)));
+    return value.uniform_(-bound, bound);
+  }
+  return value;
+}
+
+AttentionImpl::AttentionImpl(AttentionConfig config, const Problem& problem)
+    : config_(std::move(config)) {
+  attention_parts().find_built(Group::dimensionality, config_.dimensionality);
+  const PartInfo& score_info = attention_parts().find_built(Group::score, config_.score.id);
+  const PartInfo& align_info = attention_parts().find_built(Group::align, config_.align.id);
+  config_.score.options = resolve(score_info, config_.score.options, "score");
+  config_.align.options = resolve(align_info, config_.align.options, "align");
+  for (const PartInfo* info : {&score_info, &align_info}) {
+    if (!info->unsupported) continue;
+    for (const std::string& reason : info->unsupported(problem)) {
+      throw InputError(fmt::format("{} '{}': {}", heed::name(info->group), info->id, reason));
+    }
+  }
+  const auto score = std::get<MakeScore>(score_info.make)(config_.score.options);
+  const auto align = std::get<MakeAlign>(align_info.make)(config_.align.options);
+  Letters letters = score->default_sizes(problem);
+  letters.insert(
+      {{"d_q", problem.query_dim}, {"d_k", problem.key_dim}, {"d_v", problem.value_dim}});
+  const auto add = [&](const std::vector<ParamInfo>& infos, const std::string& owner) {
+    for (const ParamInfo& info : infos) {
+      const bool needs_query =
+          std::find(info.shape.begin(), info.shape.end(), "d_q") != info.shape.end();
+      if (needs_query && problem.query_dim == 0) continue;
+      register_parameter(info.name, make_parameter(owner, info, letters));
+    }
+  };
+  add(score->params(), score_info.id);
+  add(align->params(), align_info.id);
+}
+
+Tensor AttentionImpl::attend(const Tensor& query, const Input& keys, const TraceSlot& slot) {
+  return attend(query, keys, keys.data, slot);
+}
+
+Tensor AttentionImpl::attend(const Tensor& query, const Input& keys, const Tensor& values,
+                             const TraceSlot& slot) {
+  const bool single = !query.defined() || query.dim() == 2;
+  const Tensor queries = query.defined() && single ? query.unsqueeze(1) : query;
+  Params params;
+  for (const auto& item : named_parameters(/*recurse=*/false)) params[item.key()] = item.value();
+
+  AttendOptions options{.score = config_.score,
+                        .align = config_.align,
+                        .dimensionality = config_.dimensionality,
+                        .params = std::move(params),
+                        .lengths = keys.lengths};
+  options.dropout_p = is_training() ? config_.dropout : 0;
+  options.want.weights = slot.wanted();
+  if (Tensor given = slot.replacement(); given.defined()) {
+    options.weights = given.dim() == 2   ? given.unsqueeze(1)
+                      : given.dim() == 4 ? given.squeeze(1)
+                                         : given;
+    options.params.clear();
+  }
+  const AttendResult result = heed::attend(queries, keys.data, values, options);
+  if (slot.wanted()) {
+    slot.record({.axes = {"head", "query", "key"},
+                 .key_input = keys.name,
+                 .weights = result.weights.unsqueeze(1),
+                 .key_lengths = keys.lengths});
+  }
+  return single ? result.output.squeeze(1) : result.output;
+}
+
+}  // namespace heed

@@ -1,0 +1,21 @@
+#include "attention/dropout.hpp"
+
+#include "heed/kernels/random.hpp"
+
+namespace heed {
+
+Tensor dropout_mask(const Tensor& weights, double p, std::uint64_t seed) {
+  const std::int64_t B = weights.size(0), H = weights.size(1), Q = weights.size(2),
+                     K = weights.size(3);
+  const Tensor keep = torch::empty({B, H, Q, K}, torch::kUInt8);
+  std::uint8_t* row = keep.data_ptr<std::uint8_t>();
+  for (std::int64_t b = 0; b < B; ++b) {
+    for (std::int64_t h = 0; h < H; ++h) {
+      for (std::int64_t q = 0; q < Q; ++q, row += K)
+        kernels::dropout_keep(seed, p, b, h, q, K, row);
+    }
+  }
+  return keep.to(weights.device(), weights.scalar_type()).div_(1 - p);
+}
+
+}  // namespace heed

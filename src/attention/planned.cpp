@@ -1,0 +1,249 @@
+// Parts that have their place in the taxonomy and no code yet. An entry moves to its own file when
+// the part is built. The names of dimensionality, query, queries and position that are built live
+// here too: they are switches of `Attention` and of mechanisms, not parts with a factory.
+#include "attention/parts.hpp"
+
+namespace heed {
+namespace {
+
+constexpr Status kPlanned = Status::planned;
+
+std::vector<PartInfo> scores() {
+  return {
+      {.id = "biased-general",
+       .group = Group::score,
+       .title = "Biased general",
+       .formula = R"(k \cdot (W q + b))",
+       .paper = "Sordoni et al. 2016",
+       .advice = "general, with a preference among keys that needs no query",
+       .status = kPlanned},
+      {.id = "activated-general",
+       .group = Group::score,
+       .title = "Activated general",
+       .formula = R"(\mathrm{act}(k \cdot W q + b))",
+       .paper = "Ma et al. 2017 (IAN)",
+       .advice = "general, with bounded scores",
+       .status = kPlanned},
+      {.id = "low-rank-bilinear",
+       .group = Group::score,
+       .title = "Low-rank bilinear",
+       .formula = R"((U k) \cdot (V q))",
+       .paper = "Kim et al. 2017 (low-rank bilinear pooling)",
+       .advice = "general with fewer parameters, for wide queries and keys",
+       .status = kPlanned},
+      {.id = "similarity",
+       .group = Group::score,
+       .title = "Similarity (cosine, Gaussian)",
+       .formula = R"(\frac{q \cdot k}{\|q\| \|k\|}, \; -\frac{\|q - k\|^2}{2 \sigma^2})",
+       .paper = "Graves et al. 2014 (content-based addressing)",
+       .advice = "when lengths of vectors carry no meaning",
+       .status = kPlanned},
+      {.id = "location",
+       .group = Group::score,
+       .title = "Location",
+       .formula = R"((W q)_l)",
+       .paper = "Luong et al. 2015, eq. 9",
+       .advice = "when the place matters and the content does not",
+       .status = kPlanned},
+  };
+}
+
+std::vector<PartInfo> aligns() {
+  return {
+      {.id = "sparsemax",
+       .group = Group::align,
+       .title = "Sparsemax",
+       .formula = R"(\arg\min_{a \in \Delta} \|a - e\|^2)",
+       .paper = "Martins & Astudillo 2016",
+       .advice = "exact zeros: few keys get all the weight",
+       .status = kPlanned},
+      {.id = "entmax15",
+       .group = Group::align,
+       .title = "1.5-entmax",
+       .formula = R"(\arg\max_{a \in \Delta} a \cdot e + H_{1.5}(a))",
+       .paper = "Peters et al. 2019",
+       .advice = "between soft and sparsemax",
+       .status = kPlanned},
+      {.id = "entmax",
+       .group = Group::align,
+       .title = "α-entmax",
+       .formula = R"(\arg\max_{a \in \Delta} a \cdot e + H_\alpha(a))",
+       .paper = "Peters et al. 2019; Correia et al. 2019",
+       .advice = "sparsity as a number, which may be learned",
+       .status = kPlanned},
+      {.id = "sigmoid",
+       .group = Group::align,
+       .title = "Sigmoid",
+       .formula = R"(a_l = \sigma(e_l))",
+       .paper = "Kim et al. 2017, section 3",
+       .advice = "when several keys may be wanted whole, or none",
+       .status = kPlanned},
+      {.id = "top-k",
+       .group = Group::align,
+       .title = "Top-k",
+       .formula = R"(\mathrm{softmax} \text{ over the } k \text{ largest } e_l)",
+       .paper = "Zhao et al. 2019 (explicit sparse transformer)",
+       .advice = "a fixed number of keys",
+       .status = kPlanned},
+      {.id = "hard",
+       .group = Group::align,
+       .title = "Hard",
+       .formula = R"(l \sim \mathrm{softmax}(e), \; c = v_l)",
+       .paper = "Xu et al. 2015, section 4.1",
+       .advice = "one key decides; trained by a score-function estimator",
+       .status = kPlanned},
+      {.id = "local-m",
+       .group = Group::align,
+       .title = "Local, monotonic",
+       .formula = R"(\mathrm{softmax} \text{ over } [t - D, t + D])",
+       .paper = "Luong et al. 2015, section 3.2",
+       .advice = "when query and key positions run in step",
+       .status = kPlanned},
+      {.id = "local-p",
+       .group = Group::align,
+       .title = "Local, predictive",
+       .formula =
+           R"(a_l \, e^{-(l - p)^2 / 2\sigma^2}, \; p = S \, \sigma(w_p \cdot \tanh(W_p q)))",
+       .paper = "Luong et al. 2015, eq. 9 and 10",
+       .advice = "when only a window matters and its place must be found",
+       .status = kPlanned},
+      {.id = "reinforced",
+       .group = Group::align,
+       .title = "Reinforced",
+       .formula =
+           R"(s_l \sim \mathrm{Bernoulli}(\sigma(w_s \cdot \mathrm{act}(W_s k_l + b_s))), \; \mathrm{softmax} \text{ over the selected})",
+       .paper = "Shen et al. 2018 (ReSA)",
+       .advice = "a learned choice of tokens before soft attention",
+       .status = kPlanned},
+  };
+}
+
+std::vector<PartInfo> dimensionalities() {
+  return {
+      {.id = "single",
+       .group = Group::dimensionality,
+       .title = "Single-dimensional",
+       .formula = R"(c = \sum_l a_l v_l)",
+       .paper = "Bahdanau et al. 2015, eq. 5",
+       .advice = "the default: one weight a key"},
+      {.id = "multi",
+       .group = Group::dimensionality,
+       .title = "Multi-dimensional",
+       .formula =
+           R"(e_l = W_d^\top \mathrm{act}(W_1 q + W_2 k_l + b), \; c = \sum_l a_l \circ v_l)",
+       .paper = "Shen et al. 2018 (DiSAN), section 3",
+       .advice = "one weight a feature: words with several senses; additive only",
+       .status = kPlanned},
+  };
+}
+
+std::vector<PartInfo> queries() {
+  return {
+      {.id = "basic",
+       .group = Group::query,
+       .title = "Basic query",
+       .formula = R"(q = s_{t-1} \text{, or a learned vector})",
+       .paper = "Bahdanau et al. 2015; Yang et al. 2016",
+       .advice = "the model's own state, or what to look for in general"},
+      {.id = "specialised",
+       .group = Group::query,
+       .title = "Specialised query",
+       .formula = R"(q = f(\text{another input}))",
+       .paper = "Wang et al. 2016 (ATAE-LSTM)",
+       .advice = "an aspect, a user, a question asks",
+       .status = kPlanned},
+      {.id = "self",
+       .group = Group::query,
+       .title = "Self-attentive query",
+       .formula = R"(Q = W_Q F)",
+       .paper = "Vaswani et al. 2017; Lin et al. 2017",
+       .advice = "the features ask each other",
+       .status = kPlanned},
+      {.id = "singular",
+       .group = Group::queries,
+       .title = "Singular query",
+       .formula = R"(c = \mathrm{attend}(q, K, V))",
+       .paper = "Bahdanau et al. 2015",
+       .advice = "one query, one context"},
+      {.id = "multi-head",
+       .group = Group::queries,
+       .title = "Multi-head",
+       .formula = R"(c = W_O [\mathrm{attend}(W_Q^i q, W_K^i F, W_V^i F)]_{i = 1 \dots H})",
+       .paper = "Vaswani et al. 2017, section 3.2.2",
+       .advice = "several views at once",
+       .status = kPlanned},
+      {.id = "multi-hop",
+       .group = Group::queries,
+       .title = "Multi-hop",
+       .formula = R"(q^{(s+1)} = f(q^{(s)}, c^{(s)}))",
+       .paper = "Sukhbaatar et al. 2015; Tran & Niedereée 2018",
+       .advice = "when one look must guide the next",
+       .status = kPlanned},
+      {.id = "capsule",
+       .group = Group::queries,
+       .title = "Capsule",
+       .formula =
+           R"(c_n = \mathrm{attend}_n, \; p_n = \sigma(w_n \cdot c_n), \; r_n = p_n c_n \text{ for each class } n)",
+       .paper = "Wang et al. 2018 (RNN-Capsule)",
+       .advice = "one attention module a class",
+       .status = kPlanned},
+  };
+}
+
+std::vector<PartInfo> positions() {
+  return {
+      {.id = "none",
+       .group = Group::position,
+       .title = "No positions",
+       .formula = R"(F)",
+       .paper = "–",
+       .advice = "recurrent and convolutional features carry order already"},
+      {.id = "sinusoidal",
+       .group = Group::position,
+       .title = "Sinusoidal",
+       .formula = R"(F_l + [\sin(l \omega_i), \cos(l \omega_i)])",
+       .paper = "Vaswani et al. 2017, section 3.5",
+       .advice = "no parameters",
+       .status = kPlanned},
+      {.id = "learned",
+       .group = Group::position,
+       .title = "Learned",
+       .formula = R"(F_l + P_l)",
+       .paper = "Gehring et al. 2017",
+       .advice = "for a fixed greatest length",
+       .status = kPlanned},
+      {.id = "rope",
+       .group = Group::position,
+       .title = "Rotary",
+       .formula = R"((R_i q) \cdot (R_j k))",
+       .paper = "Su et al. 2021",
+       .advice = "relative order in a dot product",
+       .status = kPlanned},
+      {.id = "alibi",
+       .group = Group::position,
+       .title = "Linear bias (ALiBi)",
+       .formula = R"(e_{ij} - m |i - j|)",
+       .paper = "Press et al. 2022",
+       .advice = "longer texts than in training",
+       .status = kPlanned},
+      {.id = "relative",
+       .group = Group::position,
+       .title = "Relative",
+       .formula = R"(q_i \cdot (k_j + r_{j - i}))",
+       .paper = "Shaw et al. 2018",
+       .advice = "distances are learned",
+       .status = kPlanned},
+  };
+}
+
+}  // namespace
+
+std::vector<PartInfo> planned_attention_parts() {
+  std::vector<PartInfo> all;
+  for (auto list : {scores, aligns, dimensionalities, queries, positions}) {
+    for (PartInfo& part : list()) all.push_back(std::move(part));
+  }
+  return all;
+}
+
+}  // namespace heed

@@ -1,0 +1,131 @@
+#include "attention/reference.hpp"
+
+#include "attention/dropout.hpp"
+
+namespace heed {
+namespace {
+
+bool finite(const Tensor& x) { return torch::isfinite(x).all().item<bool>(); }
+
+// Grouped heads: each key head serves a run of query heads.
+Tensor repeat_heads(const Tensor& x, std::int64_t heads) {
+  return x.size(1) == heads ? x : x.repeat_interleave(heads / x.size(1), 1);
+}
+
+// One query a batch entry, [B, H, Q, …] → [B·Q, H, 1, …], and back.
+Tensor fold_queries(const Tensor& x) { return x.transpose(1, 2).flatten(0, 1).unsqueeze(2); }
+Tensor unfold_queries(const Tensor& x, std::int64_t B) {
+  return x.squeeze(2).unflatten(0, {B, x.size(0) / B}).transpose(1, 2);
+}
+
+/// Keys, values and queries such that nothing masked can reach an output or a gradient. A product
+/// with weight 0 is not enough: 0 · NaN is NaN, in the backward pass too.
+struct Clean {
+  Tensor q, k, v;
+  bool folded = false;  // every query has its own copy of keys and values
+  std::int64_t B;
+
+  Clean(const CheckedCall& call, const Tensor& keep, torch::ScalarType type)
+      : B(call.visibility.B) {
+    const std::int64_t H = call.visibility.H, Q = call.visibility.Q, K = call.visibility.K;
+    if (call.query.defined()) q = call.query.to(type);
+    k = repeat_heads(call.key.to(type), H);
+    v = repeat_heads(call.value.to(type), H);
+    if (!keep.defined()) return;
+    const Tensor full = keep.expand({B, H, Q, K});
+    const Tensor key_seen = full.any(2).unsqueeze(-1);
+    k = torch::where(key_seen, k, 0.0);
+    v = torch::where(key_seen, v, 0.0);
+    if (q.defined()) q = torch::where(full.any(3).unsqueeze(-1), q, 0.0);
+    if (!q.defined() || (finite(k) && finite(v))) return;
+    // What is left is seen by some queries and hidden from others (a causal mask): rare, so the
+    // plain way is good enough.
+    folded = true;
+    const Tensor seen = full.transpose(1, 2).flatten(0, 1).unsqueeze(-1);  // [B·Q, H, K, 1]
+    q = fold_queries(q);
+    const auto own = [&](const Tensor& x) {
+      const Tensor copies = x.unsqueeze(1).expand({B, Q, H, K, x.size(-1)}).flatten(0, 1);
+      return torch::where(seen, copies, 0.0);
+    };
+    k = own(k);
+    v = own(v);
+  }
+
+  Tensor scores(const Score& score, const Params& params) const {
+    const Tensor e = score.reference(q, k, params);
+    return folded ? unfold_queries(e, B) : e;
+  }
+
+  Tensor combine(const Tensor& weights) const {
+    return folded ? unfold_queries(torch::matmul(fold_queries(weights), v), B)
+                  : torch::matmul(weights, v);
+  }
+};
+
+Params to_type(const Params& params, torch::ScalarType type) {
+  Params result;
+  for (const auto& [name, tensor] : params) result[name] = tensor.to(type);
+  return result;
+}
+
+// scale → softcap → bias, in the contract's order.
+Tensor finish_scores(const CheckedCall& call, Tensor e) {
+  if (call.scale != 1) e = e * call.scale;
+  if (call.softcap) e = torch::tanh(e / *call.softcap) * *call.softcap;
+  if (call.alibi.defined()) {
+    e = e - call.alibi.to(e.dtype()).view({1, -1, 1, 1}) *
+                call.visibility.distance().abs().to(e.dtype());
+  }
+  return e;
+}
+
+void reduce(const Want& want, const Tensor& weights, torch::ScalarType type, AttendResult& result) {
+  if (want.weights) result.weights = weights.to(type);
+  if (want.entropy) result.entropy = -torch::xlogy(weights, weights).sum(-1);
+  if (want.received) result.received = weights.sum(2);
+  if (!want.rows.empty())
+    result.rows = weights.index_select(2, torch::tensor(want.rows, weights.device())).to(type);
+  if (want.topk > 0) {
+    // A stable sort keeps ties at the lower key.
+    const auto [sorted, keys] = weights.sort(true, -1, true);
+    const std::int64_t k = std::min(want.topk, weights.size(-1));
+    result.topk_weights = sorted.narrow(-1, 0, k).to(type);
+    result.topk_keys = keys.narrow(-1, 0, k);
+  }
+}
+
+}  // namespace
+
+AttendResult attend_reference(const CheckedCall& call) {
+  const torch::ScalarType given = call.value.scalar_type();
+  const torch::ScalarType type = given == torch::kFloat64 ? torch::kFloat64 : torch::kFloat32;
+  const Visibility& see = call.visibility;
+  const Tensor keep = see.keep();
+  const Clean clean(call, keep, type);
+
+  AttendResult result;
+  Tensor weights;
+  if (call.weights.defined()) {
+    weights = call.weights.to(type).expand({see.B, see.H, see.Q, see.K});
+    if (keep.defined()) weights = torch::where(keep, weights, 0.0);
+  } else {
+    Tensor e = finish_scores(call, clean.scores(*call.score, to_type(call.score_params, type)));
+    e = e.expand({see.B, see.H, see.Q, see.K});
+    if (see.bias.defined()) {
+      if (call.want.scores) result.scores = (e + see.bias.to(type)).to(given);
+      e = e + torch::where(keep, see.bias.to(type), 0.0);  // a masked bias may be NaN
+    } else if (call.want.scores) {
+      result.scores = e.to(given);
+    }
+    Aligned aligned = call.align->reference({.scores = e, .keep = keep, .sink = call.sink},
+                                            to_type(call.align_params, type));
+    weights = aligned.weights;
+    if (call.want.lse) result.lse = aligned.lse;
+  }
+  reduce(call.want, weights, given, result);
+  if (call.dropout_p > 0) weights = weights * dropout_mask(weights, call.dropout_p, call.seed);
+  result.output = clean.combine(weights).to(given);
+  return result;
+}
+
+}  // namespace heed

@@ -1,0 +1,26 @@
+#pragma once
+#include "attention/visibility.hpp"
+#include "heed/attention/align.hpp"
+
+namespace heed {
+
+/// A call after all checks: rank 4, layout [B, H, L, D], parts made.
+struct CheckedCall {
+  Tensor query, key, value;  // key and value still have H_kv heads; query may be undefined
+  Problem problem;
+  const Score* score = nullptr;
+  const Align* align = nullptr;
+  Params score_params, align_params;
+  Visibility visibility;
+  Tensor alibi, sink, weights;
+  double scale = 1;
+  std::optional<double> softcap;
+  double dropout_p = 0;
+  std::uint64_t seed = 0;
+  Want want;
+};
+
+/// The contract in plain tensor operations, on any device; O(Q K) memory.
+AttendResult attend_reference(const CheckedCall& call);
+
+}  // namespace heed
