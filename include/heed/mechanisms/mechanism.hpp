@@ -1,0 +1,58 @@
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "heed/attention/attention.hpp"
+#include "heed/attention/registry.hpp"
+#include "heed/attention/spec.hpp"
+
+namespace heed {
+
+/// What a mechanism is made for. `inputs` are the feature inputs in the task's order.
+struct MechanismProblem {
+  struct NamedWidth {
+    std::string name;
+    std::int64_t dim = 0;
+  };
+  AttentionSpec parts;
+  Options options;  // of the mechanism, resolved
+  std::vector<NamedWidth> inputs;
+  std::int64_t query_dim = 0;  // 0: no query
+};
+
+/// Named inputs of a mechanism.
+class Inputs {
+ public:
+  void set(const std::string& name, Tensor data, Tensor lengths = {});
+  /// InputError with the nearest name when it is not there.
+  const Input& operator[](const std::string& name) const;
+
+  /// [B, d_q], or [B, Q, d_q]; undefined: the mechanism asks with nothing.
+  Tensor query;
+
+ private:
+  std::map<std::string, Input> inputs_;
+};
+
+/// What attention makes of its inputs: [B, D].
+using Context = Tensor;
+
+Context concat(std::initializer_list<Tensor> parts);
+
+/// A wiring of attention modules over named inputs.
+class Mechanism : public torch::nn::Module {
+ public:
+  virtual Context forward(const Inputs& in, Trace& trace) = 0;
+  virtual std::int64_t output_dim() const = 0;
+  /// False for baselines: the task model then makes no query.
+  virtual bool uses_query() const { return true; }
+};
+
+/// The module of `parts.mechanism`; InputError for what is unknown, planned or does not fit.
+std::shared_ptr<Mechanism> make_mechanism(MechanismProblem problem);
+
+/// The parts of this layer and of those below.
+const Registry& mechanism_parts();
+
+}  // namespace heed

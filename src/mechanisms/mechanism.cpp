@@ -1,0 +1,35 @@
+#include "heed/mechanisms/mechanism.hpp"
+
+#include "heed/base/error.hpp"
+#include "heed/base/words.hpp"
+
+namespace heed {
+
+void Inputs::set(const std::string& name, Tensor data, Tensor lengths) {
+  inputs_[name] = {.data = std::move(data), .lengths = std::move(lengths), .name = name};
+}
+
+const Input& Inputs::operator[](const std::string& name) const {
+  const auto found = inputs_.find(name);
+  if (found != inputs_.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [known, input] : inputs_) names.push_back(known);
+  throw InputError(
+      fmt::format("mechanism: there is no input '{}'{}", name, suggestion(name, names)));
+}
+
+Context concat(std::initializer_list<Tensor> parts) {
+  return torch::cat(std::vector<Tensor>(parts), -1);
+}
+
+std::shared_ptr<Mechanism> make_mechanism(MechanismProblem problem) {
+  const Registry& parts = mechanism_parts();
+  const PartInfo& info = parts.find_built(Group::mechanism, problem.parts.mechanism.id);
+  parts.find_built(Group::queries, problem.parts.queries.id);
+  parts.find_built(Group::position, problem.parts.position.id);
+  problem.options = resolve(info, problem.parts.mechanism.options, "mechanism");
+  HEED_CHECK(!problem.inputs.empty(), "mechanism '{}': it has no input", info.id);
+  return std::get<MakeMechanism>(info.make)(problem);
+}
+
+}  // namespace heed

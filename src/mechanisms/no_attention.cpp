@@ -1,0 +1,47 @@
+#include "heed/mechanisms/mechanism.hpp"
+
+namespace heed {
+namespace {
+
+// The last valid feature vector: what an encoder gives when nothing attends.
+class NoAttention : public Mechanism {
+ public:
+  explicit NoAttention(const MechanismProblem& problem)
+      : input_(problem.inputs.front().name), dim_(problem.inputs.front().dim) {}
+
+  Context forward(const Inputs& in, Trace&) override {
+    const Input& x = in[input_];
+    if (!x.lengths.defined()) return x.data.select(1, -1);
+    const Tensor last =
+        (x.lengths - 1).clamp_min(0).view({-1, 1, 1}).expand({-1, 1, x.data.size(2)});
+    return x.data.gather(1, last).squeeze(1).masked_fill((x.lengths == 0).unsqueeze(1), 0);
+  }
+
+  std::int64_t output_dim() const override { return dim_; }
+  bool uses_query() const override { return false; }
+
+ private:
+  std::string input_;
+  std::int64_t dim_;
+};
+
+}  // namespace
+
+PartInfo no_attention() {
+  return {
+      .id = "no-attention",
+      .group = Group::mechanism,
+      .family = "more",
+      .title = "No attention (baseline)",
+      .formula = R"(c = v_N)",
+      .paper = "–",
+      .inputs = "one",
+      .time = "O(d)",
+      .memory = "O(d)",
+      .advice = "the last state alone: what the encoder does without attention",
+      .make = MakeMechanism(
+          [](const MechanismProblem& problem) { return std::make_shared<NoAttention>(problem); }),
+  };
+}
+
+}  // namespace heed

@@ -1,0 +1,51 @@
+#include "heed/mechanisms/mechanism.hpp"
+
+namespace heed {
+namespace {
+
+class Singular : public Mechanism {
+ public:
+  explicit Singular(const MechanismProblem& problem)
+      : input_(problem.inputs.front().name), dim_(problem.inputs.front().dim) {
+    const AttentionConfig config{.score = problem.parts.score,
+                                 .align = problem.parts.align,
+                                 .dimensionality = problem.parts.dimensionality.id,
+                                 .dropout = problem.parts.dropout};
+    attention_ = register_module(
+        "attention",
+        Attention(config,
+                  Problem{.query_dim = problem.query_dim, .key_dim = dim_, .value_dim = dim_}));
+  }
+
+  Context forward(const Inputs& in, Trace& trace) override {
+    return attention_->attend(in.query, in[input_], trace["attention"]);
+  }
+
+  std::int64_t output_dim() const override { return dim_; }
+
+ private:
+  std::string input_;
+  std::int64_t dim_;
+  Attention attention_{nullptr};
+};
+
+}  // namespace
+
+PartInfo singular() {
+  return {
+      .id = "singular",
+      .group = Group::mechanism,
+      .family = "features",
+      .title = "Singular features",
+      .formula = R"(c = \sum_l a_l v_l, \; a = \mathrm{align}(\mathrm{score}(q, K)))",
+      .paper = "Bahdanau et al. 2015",
+      .inputs = "one",
+      .time = "one attention",
+      .memory = "one attention",
+      .advice = "start here: one input, one attention module",
+      .make = MakeMechanism(
+          [](const MechanismProblem& problem) { return std::make_shared<Singular>(problem); }),
+  };
+}
+
+}  // namespace heed
