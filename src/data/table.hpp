@@ -1,0 +1,33 @@
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed {
+
+/// A column to be read. `role` is what we use it for ("text"), `name` what the file calls it.
+struct Column {
+  std::string role, name;
+  bool required = true;
+};
+
+struct Row {
+  std::size_t line = 0;  ///< Where it starts, from 1.
+  std::vector<std::optional<std::string>>
+      cells;  ///< One a wanted column; none = not in this file or row.
+};
+
+/// Reads the wanted columns of a .tsv (no quoting), .csv (RFC 4180) or .jsonl file (an object a
+/// line). CRLF ends, a byte order mark and blank lines are accepted. In JSONL a cell may be a
+/// string, a number, true or false, or an array of these, which is joined by spaces; null is none.
+/// InputError "FILE:LINE: …" on anything else, and when there is no row.
+std::vector<Row> read_table(const std::filesystem::path& file, std::span<const Column> wanted);
+
+/// "FILE:LINE", for messages.
+std::string at_line(const std::filesystem::path& file, std::size_t line);
+
+}  // namespace heed
