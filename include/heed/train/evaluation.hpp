@@ -1,0 +1,42 @@
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "heed/metrics/metric.hpp"
+#include "heed/models/task_model.hpp"
+
+namespace heed {
+
+struct EvaluateOptions {
+  std::size_t batch = 128;
+  bool weights = true;  // also look at the attention weights
+};
+
+/// What a model said of one example. `maps` holds its weights, one map an attention module, and is
+/// empty without `EvaluateOptions::weights`.
+struct Prediction {
+  std::size_t label = 0;
+  std::vector<float> probabilities;
+  std::vector<TraceMap> maps;  // of this entry alone, cut to its lengths
+};
+
+struct Evaluation {
+  std::vector<Prediction> predictions;  // in the order of the examples
+  double loss = 0;                      // mean cross-entropy; NaN when labels are missing
+};
+
+/// Runs the model in evaluation mode, without gradients. Deterministic at a thread count.
+Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
+                    const EvaluateOptions& options = {});
+
+/// Accuracy and macro F1, and, where the examples have gold attention and the model has weights,
+/// correctness (the share of weight on the rationale) and AUPRC of the first map.
+std::vector<metrics::Metric> measure(const LoadedRun& run, std::span<const Example> examples,
+                                     const Evaluation& evaluation);
+
+/// One line of traces.jsonl or, without maps, of predictions.jsonl.
+std::string to_json_line(const LoadedRun& run, const Example& example,
+                         const Prediction& prediction);
+
+}  // namespace heed

@@ -1,0 +1,46 @@
+#pragma once
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "heed/models/config.hpp"
+
+namespace heed {
+
+struct EpochRecord {
+  std::int64_t epoch = 0;  // from 1
+  double train_loss = 0;
+  double val_loss = 0;
+  double val_accuracy = 0;
+  double seconds = 0;
+};
+
+/// Told of the progress of a training; the default tells nobody.
+class TrainObserver {
+ public:
+  virtual ~TrainObserver() = default;
+  virtual void on_data(std::size_t /*train*/, std::size_t /*val*/, std::size_t /*test*/) {}
+  virtual void on_resume(std::int64_t /*epoch*/, std::size_t /*step*/) {}
+  virtual void on_step(std::int64_t /*epoch*/, std::size_t /*step*/, std::size_t /*steps*/,
+                       double /*loss*/) {}
+  virtual void on_epoch(const EpochRecord& /*record*/, bool /*best*/) {}
+};
+
+struct TrainResult {
+  std::vector<EpochRecord> epochs;
+  std::int64_t best_epoch = 0;
+  std::map<std::string, double> test;  // empty without a test part
+  std::int64_t parameters = 0;
+  double seconds = 0;
+};
+
+/// Trains `config` into the run directory `out`, evaluates the best epoch (by validation) on the
+/// test part, and writes predictions and traces.
+///
+/// A killed run goes on with `resume`; at the same thread count it ends with the same bits as an
+/// undisturbed one. Without `resume` a directory that holds a run is an InputError.
+TrainResult train(const Config& config, const std::filesystem::path& out, bool resume,
+                  TrainObserver& observer);
+
+}  // namespace heed

@@ -1,0 +1,81 @@
+// A run directory: what is saved of a model, and how it is read back.
+#include <nlohmann/json.hpp>
+
+#include "heed/base/error.hpp"
+#include "heed/base/file.hpp"
+#include "heed/data/safetensors.hpp"
+#include "heed/models/task_model.hpp"
+
+namespace heed {
+
+using Json = nlohmann::json;
+
+NamedTensors state_of(const torch::nn::Module& model) {
+  NamedTensors tensors;
+  for (const auto& item : model.named_parameters())
+    tensors.emplace_back(item.key(), item.value().detach());
+  return tensors;
+}
+
+void restore_state(torch::nn::Module& model, const std::map<std::string, Tensor>& tensors,
+                   const std::string& source) {
+  torch::NoGradGuard no_grad;
+  auto parameters = model.named_parameters();
+  for (auto& item : parameters) {
+    const auto saved = tensors.find(item.key());
+    HEED_CHECK(saved != tensors.end(), "{}: tensor '{}' is missing; the file is of another model",
+               source, item.key());
+    HEED_CHECK(saved->second.sizes() == item.value().sizes(),
+               "{}: tensor '{}' is {}, the config makes it {}", source, item.key(),
+               shape_text(saved->second), shape_text(item.value()));
+    HEED_CHECK(torch::isfinite(saved->second).all().item<bool>(),
+               "{}: tensor '{}' holds NaN or infinity", source, item.key());
+    item.value().copy_(saved->second);
+  }
+  for (const auto& [name, tensor] : tensors) {
+    HEED_CHECK(parameters.contains(name), "{}: tensor '{}' is not of this model", source, name);
+  }
+}
+
+void save_vocabulary(const RunFiles& files, const Vocabulary& vocabulary,
+                     const std::vector<std::string>& labels) {
+  const Json json{{"labels", labels}, {"vocabulary", Json::parse(vocabulary.to_json())}};
+  write_file(files.vocabulary(), json.dump() + "\n");
+}
+
+LoadedRun load_untrained(const std::filesystem::path& run) {
+  const RunFiles files{run};
+  HEED_CHECK(std::filesystem::is_directory(run), "{}: there is no such run directory",
+             run.string());
+  HEED_CHECK(std::filesystem::exists(files.config()), "{}: no run directory: it has no config.toml",
+             run.string());
+  LoadedRun loaded{.config = load_config(files.config(), registry())};
+  const std::string text = read_file(files.vocabulary());
+  try {
+    const Json json = Json::parse(text);
+    loaded.labels = json.at("labels").get<std::vector<std::string>>();
+    loaded.vocabulary =
+        Vocabulary::from_json(json.at("vocabulary").dump(), files.vocabulary().string());
+  } catch (const Json::exception&) {
+    throw InputError(
+        fmt::format("{}: damaged: labels and vocabulary are needed", files.vocabulary().string()));
+  }
+  loaded.model = std::make_shared<TaskModel>(loaded.config,
+                                             static_cast<std::int64_t>(loaded.vocabulary.size()),
+                                             static_cast<std::int64_t>(loaded.labels.size()));
+  return loaded;
+}
+
+LoadedRun load(const std::filesystem::path& run) {
+  LoadedRun loaded = load_untrained(run);
+  const RunFiles files{run};
+  HEED_CHECK(
+      std::filesystem::exists(files.weights()),
+      "{}: not trained yet: there is no weights.safetensors; run 'heed train CONFIG --out {}'",
+      run.string(), run.string());
+  restore_state(*loaded.model, read_safetensors(files.weights()).tensors, files.weights().string());
+  loaded.model->eval();
+  return loaded;
+}
+
+}  // namespace heed

@@ -1,0 +1,93 @@
+#include "train/checkpoint.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "heed/base/error.hpp"
+#include "heed/base/file.hpp"
+#include "heed/data/safetensors.hpp"
+
+namespace heed {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kProgress = "heed.progress";
+constexpr const char* kModel = "model.";
+
+Json to_json(const EpochRecord& r) {
+  return {{"epoch", r.epoch},
+          {"train_loss", r.train_loss},
+          {"val_loss", r.val_loss},
+          {"val_accuracy", r.val_accuracy},
+          {"seconds", r.seconds}};
+}
+
+// nlohmann writes doubles with the digits that read back to the same bits.
+Json to_json(const Progress& p) {
+  Json epochs = Json::array();
+  for (const EpochRecord& record : p.epochs) epochs.push_back(to_json(record));
+  return {{"epoch", p.epoch},
+          {"step", p.step},
+          {"loss_sum", p.loss_sum},
+          {"loss_count", p.loss_count},
+          {"epoch_seconds", p.epoch_seconds},
+          {"epochs", epochs},
+          {"best_epoch", p.best_epoch},
+          {"finished", p.finished}};
+}
+
+Progress from_json(const Json& json) {
+  Progress p{.epoch = json.at("epoch"),
+             .step = json.at("step"),
+             .loss_sum = json.at("loss_sum"),
+             .loss_count = json.at("loss_count"),
+             .epoch_seconds = json.at("epoch_seconds"),
+             .epochs = {},
+             .best_epoch = json.at("best_epoch"),
+             .finished = json.at("finished")};
+  for (const Json& record : json.at("epochs")) {
+    p.epochs.push_back({.epoch = record.at("epoch"),
+                        .train_loss = record.at("train_loss"),
+                        .val_loss = record.at("val_loss"),
+                        .val_accuracy = record.at("val_accuracy"),
+                        .seconds = record.at("seconds")});
+  }
+  return p;
+}
+
+}  // namespace
+
+void save_checkpoint(const RunFiles& files, const torch::nn::Module& model, const Adam& adam,
+                     const Progress& progress) {
+  NamedTensors tensors = adam.state();
+  for (auto& [name, tensor] : state_of(model)) tensors.emplace_back(kModel + name, tensor);
+  write_safetensors(files.checkpoint(), tensors, {{kProgress, to_json(progress).dump()}});
+}
+
+std::optional<Progress> load_checkpoint(const RunFiles& files, torch::nn::Module& model,
+                                        Adam& adam) {
+  if (!std::filesystem::exists(files.checkpoint())) return std::nullopt;
+  const std::string source = files.checkpoint().string();
+  const SafeTensors saved = read_safetensors(files.checkpoint());
+  std::map<std::string, Tensor> weights;
+  const std::size_t prefix = std::string_view(kModel).size();
+  for (const auto& [name, tensor] : saved.tensors) {
+    if (name.starts_with(kModel)) weights[name.substr(prefix)] = tensor;
+  }
+  restore_state(model, weights, source);
+  adam.restore(saved.tensors, source);
+  try {
+    return from_json(Json::parse(saved.metadata.at(kProgress)));
+  } catch (const std::exception&) {
+    throw InputError(fmt::format("{}: damaged: where the training stood is missing", source));
+  }
+}
+
+void save_metrics(const RunFiles& files, const std::vector<EpochRecord>& epochs,
+                  const std::string& last_line) {
+  std::string text;
+  for (const EpochRecord& record : epochs) text += to_json(record).dump() + "\n";
+  write_file(files.metrics(), text + last_line);
+}
+
+}  // namespace heed

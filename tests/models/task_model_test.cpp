@@ -1,0 +1,104 @@
+#include "heed/models/task_model.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "heed/base/error.hpp"
+#include "heed/base/file.hpp"
+#include "heed/data/safetensors.hpp"
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+
+Config small() {
+  Config config;
+  config.feature = {.model = "gru", .dim = 8, .dropout = 0};
+  return config;
+}
+
+Batch batch_of(std::vector<std::int64_t> ids) {
+  Batch batch;
+  const auto n = static_cast<std::int64_t>(ids.size());
+  batch.inputs["text"] = {.ids = torch::tensor(ids).view({1, n}), .lengths = torch::tensor({n})};
+  return batch;
+}
+
+TEST(TaskModel, HasAQueryOnlyWhereOneIsAsked) {
+  Config config = small();
+  const TaskModel with(config, 20, 2);
+  config.attention.mechanism = "mean-pool";
+  const TaskModel without(config, 20, 2);
+  EXPECT_TRUE(with.named_parameters().contains("query"));
+  EXPECT_FALSE(without.named_parameters().contains("query"));
+}
+
+TEST(TaskModel, ReplacedWeightsChangeTheAnswer) {
+  torch::manual_seed(1);
+  TaskModel model(small(), 20, 2);
+  model.eval();
+  Trace plain, replaced;
+  replaced.replace("attention", torch::tensor({{1.0f, 0.0f, 0.0f}}));
+  const Tensor a = model.forward(batch_of({3, 4, 5}), plain),
+               b = model.forward(batch_of({3, 4, 5}), replaced);
+  EXPECT_FALSE(torch::allclose(a, b));
+  Trace wrong;
+  wrong.replace("atention", torch::ones({1, 3}));
+  EXPECT_THROW(model.forward(batch_of({3, 4, 5}), wrong), InputError);
+}
+
+struct RunFolder : testing::Test {
+  fs::path folder = fs::temp_directory_path() / ("heed-run-test-" + std::to_string(getpid()));
+  RunFiles files{folder};
+
+  RunFolder() {
+    fs::create_directories(folder);
+    torch::manual_seed(1);
+    const Vocabulary vocabulary(std::vector<std::string>{"good", "bad"});
+    TaskModel model(small(), static_cast<std::int64_t>(vocabulary.size()), 2);
+    write_file(files.config(), to_toml(small()));
+    save_vocabulary(files, vocabulary, {"negative", "positive"});
+    write_safetensors(files.weights(), state_of(model));
+  }
+  ~RunFolder() override { fs::remove_all(folder); }
+
+  std::string error() {
+    try {
+      load(folder);
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "no error";
+  }
+};
+
+TEST_F(RunFolder, LoadsWhatWasSaved) {
+  const LoadedRun run = load(folder);
+  EXPECT_EQ(run.labels, (std::vector<std::string>{"negative", "positive"}));
+  EXPECT_EQ(run.vocabulary.id("bad"), 3);
+  const auto saved = read_safetensors(files.weights());
+  for (const auto& [name, tensor] : state_of(*run.model))
+    EXPECT_TRUE(torch::equal(tensor, saved.tensors.at(name))) << name;
+}
+
+TEST_F(RunFolder, DamageIsNamed) {
+  const auto saved = read_safetensors(files.weights());
+  NamedTensors tensors(saved.tensors.begin(), saved.tensors.end());
+  tensors.back().second = torch::full_like(tensors.back().second, NAN);
+  write_safetensors(files.weights(), tensors);
+  EXPECT_THAT(error(), testing::HasSubstr("NaN or infinity"));
+  tensors.pop_back();
+  write_safetensors(files.weights(), tensors);
+  EXPECT_THAT(error(), testing::HasSubstr("is missing; the file is of another model"));
+  fs::resize_file(files.weights(), fs::file_size(files.weights()) - 5);
+  EXPECT_THAT(error(), testing::HasSubstr("weights.safetensors"));
+  fs::remove(files.weights());
+  EXPECT_THAT(error(), testing::HasSubstr("not trained yet"));
+  write_file(files.vocabulary(), "{");
+  EXPECT_THAT(error(), testing::HasSubstr("vocabulary.json: damaged"));
+}
+
+}  // namespace
+}  // namespace heed
