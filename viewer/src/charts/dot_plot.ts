@@ -1,0 +1,154 @@
+/** One row a variant: the mean as a mark, one standard deviation as a line, each seed below it. */
+import { markerPath, type Mark } from "../color";
+import { s } from "../dom";
+import { axisLabel, formatSpread, formatValue, tickFormat } from "../format";
+import { linear, niceDomain, type Scale } from "../scale";
+import { describeOnHover } from "../tooltip";
+import { bottomAxis, chart, kTextSize } from "./frame";
+import { shorten, textWidth } from "./text";
+
+export interface DotRow {
+  name: string;
+  mark: Mark;
+  mean: number;
+  sd: number;
+  values: number[];
+  best: boolean;
+  /** What hover, focus and screen readers say. */
+  sentence: string;
+}
+
+export interface DotPlotOptions {
+  label: string;
+  unit: string;
+  rows: DotRow[];
+}
+
+const kNarrow = 440;
+
+export function dotPlot({ label, unit, rows }: DotPlotOptions, width: number): SVGSVGElement {
+  const narrow = width < kNarrow;
+  const numbers = rows.map((row) => formatSpread(row.mean, row.sd, unit) + (row.best ? " ★" : ""));
+  const widest = (texts: string[]): number =>
+    Math.max(0, ...texts.map((text) => textWidth(text, kTextSize + 1)));
+  const nameRoom = narrow ? 0 : Math.min(widest(rows.map((row) => row.name)) + 18, width * 0.3);
+  const numberRoom = narrow ? 0 : widest(numbers) + 22;
+  const rowHeight = narrow ? 54 : 40;
+  const bottom = rows.length * rowHeight + 6;
+
+  const reach = rows.flatMap(({ mean, sd, values }) =>
+    Number.isFinite(sd) ? [...values, mean - sd, mean + sd] : [...values, mean],
+  );
+  const limits = unit === "share" ? { limits: [0, 1] as const } : {};
+  const tickCount = narrow ? 4 : 6;
+  const x = linear(
+    niceDomain(reach, { ...limits, tickCount }),
+    [nameRoom + 14, width - numberRoom - 14],
+    tickCount,
+  );
+  return chart(
+    width,
+    bottom + 44,
+    `${label} by variant`,
+    bottomAxis({
+      scale: x,
+      format: tickFormat(x.step, unit),
+      label: axisLabel(label, unit),
+      top: 0,
+      bottom,
+    }),
+    rows.map((row, i) => {
+      const top = i * rowHeight + 3;
+      const y = narrow ? top + 30 : top + rowHeight / 2 - 5;
+      const textY = narrow ? top + 15 : y + 5;
+      const g = s(
+        "g",
+        { class: "row", tabindex: 0, role: "img", "aria-label": row.sentence },
+        s("rect", {
+          class: "hit",
+          x: 0.5,
+          y: top,
+          width: width - 1,
+          height: rowHeight,
+          rx: 4,
+          "data-screen-only": "",
+        }),
+        s(
+          "text",
+          { class: row.best ? "name best" : "name", x: 4, y: textY },
+          shorten(row.name, kTextSize + 1, narrow ? width * 0.55 : nameRoom - 8),
+        ),
+        s(
+          "text",
+          {
+            class: row.best ? "number best" : "number",
+            x: width - 4,
+            y: textY,
+            "text-anchor": "end",
+          },
+          numbers[i],
+        ),
+        interval(row, x, y),
+      );
+      describeOnHover(g, () => row.sentence);
+      return g;
+    }),
+  );
+}
+
+function interval(row: DotRow, x: Scale, y: number): SVGGElement | null {
+  if (!Number.isFinite(row.mean)) return null;
+  const [low, high] = x.domain;
+  const clip = (value: number): number => x(Math.min(high, Math.max(low, value)));
+  const color = row.mark.color;
+  return s(
+    "g",
+    { "aria-hidden": "true" },
+    Number.isFinite(row.sd) &&
+      s("path", {
+        class: "interval",
+        style: `stroke:${color}`,
+        d: `M${clip(row.mean - row.sd)} ${y - 4}v8m0-4H${clip(row.mean + row.sd)}m0-4v8`,
+      }),
+    row.values
+      .filter(Number.isFinite)
+      .map((value) =>
+        s("circle", { class: "seed", style: `stroke:${color}`, cx: x(value), cy: y + 12, r: 3 }),
+      ),
+    s("path", {
+      class: "mean",
+      style: `fill:${color}`,
+      d: markerPath(row.mark.shape, x(row.mean), y, 5),
+    }),
+  );
+}
+
+/** The same in the height of a line of text, for a table cell. `domain` is shared by the column. */
+export function strip(row: DotRow, domain: readonly [number, number], unit: string): SVGSVGElement {
+  const width = 96;
+  const x = linear(domain, [6, width - 6], 2);
+  const seeds = row.values.map((value) => formatValue(value, unit)).join(", ");
+  return s(
+    "svg",
+    {
+      class: "strip",
+      width,
+      height: 14,
+      viewBox: `0 0 ${width} 14`,
+      role: "img",
+      "aria-label": `Seeds: ${seeds}`,
+    },
+    s("line", { class: "track", x1: 0, x2: width, y1: 7, y2: 7 }),
+    Number.isFinite(row.mean) &&
+      s("line", { class: "middle", x1: x(row.mean), x2: x(row.mean), y1: 1, y2: 13 }),
+    row.values.filter(Number.isFinite).map((value) =>
+      s("circle", {
+        class: "seed",
+        style: `stroke:${row.mark.color}`,
+        cx: x(value),
+        cy: 7,
+        r: 3,
+      }),
+    ),
+  );
+}

@@ -1,0 +1,169 @@
+/** One held-out example: the same tokens under each chosen run, each shaded by its weights. */
+import { exportButtons } from "../charts/figure";
+import { shadedTextSvg } from "../charts/shaded_text";
+import { variantMark } from "../color";
+import type { Cell, Table } from "../csv";
+import type { Example, Report, Run } from "../data";
+import { h, type Child } from "../dom";
+import { goldLabel, isRight, type Item } from "../examples";
+import { formatValue } from "../format";
+import { entropy, rationaleShare, shadedInputs } from "../weights";
+import { swatch } from "./swatch";
+import { tokenLine } from "./tokens";
+
+export type ShadeScale = "absolute" | "relative";
+
+export interface ExampleOptions {
+  report: Report;
+  item: Item;
+  runs: Run[];
+  scale: ShadeScale;
+}
+
+export function exampleView(options: ExampleOptions): HTMLElement {
+  const { report, item, runs } = options;
+  const label = goldLabel(item);
+  const seen = runs.flatMap((run) => {
+    const example = item.byRun.get(run.name);
+    return example ? [{ run, example }] : [];
+  });
+  const full = fullWeight(
+    seen.map(({ example }) => example),
+    options.scale,
+  );
+  const title = `Example ${item.id}`;
+  return h(
+    "article",
+    { class: "example", "data-id": item.id },
+    h(
+      "div",
+      { class: "caption" },
+      h("h3", {}, item.id, label !== null && h("span", { class: "truth" }, `true label: ${label}`)),
+      exportButtons(
+        title,
+        () => weightTable(item.id, seen),
+        () =>
+          shadedTextSvg(
+            label === null ? title : `${title}, true label: ${label}`,
+            seen.map(({ run, example }) => ({
+              heading: `${run.name}  ${verdictText(example)}`,
+              lines: shadedInputs(example),
+            })),
+            full,
+          ),
+      ),
+    ),
+    runs.map((run) => {
+      const example = item.byRun.get(run.name);
+      const index = report.variants.findIndex((variant) => variant.name === run.variant);
+      return h(
+        "div",
+        { class: "reading", "data-variant": run.variant },
+        h(
+          "div",
+          { class: "reader" },
+          report.variants.length > 1 &&
+            h("span", { class: "who" }, swatch(variantMark(index)), run.variant),
+          example && verdict(report, example),
+        ),
+        example
+          ? textOf(example, run, full)
+          : h("p", { class: "empty" }, "This run did not record the example."),
+      );
+    }),
+  );
+}
+
+/** The weight that gets full colour. */
+function fullWeight(examples: Example[], scale: ShadeScale): number {
+  if (scale === "absolute") return 1;
+  const weights = examples.flatMap((example) =>
+    shadedInputs(example).flatMap((line) => line.weights ?? []),
+  );
+  return weights.filter(Number.isFinite).reduce((a, b) => Math.max(a, b), 0) || 1;
+}
+
+function textOf(example: Example, run: Run, full: number): HTMLElement {
+  const lines = shadedInputs(example);
+  return h(
+    "div",
+    { class: "texts" },
+    lines.map((line) => {
+      const share = rationaleShare(line.weights, line.gold);
+      const spread = entropy(line.weights);
+      const notes = [
+        Number.isFinite(share) && `${formatValue(share, "share")} on the rationale`,
+        Number.isFinite(spread) && `entropy ${spread.toFixed(2)} nats`,
+        line.merged !== "" && `mean over ${line.merged}`,
+        line.weights === null && "no weights recorded",
+      ].filter((note) => note !== false);
+      const what = line.map === null ? line.input : `${line.map} on ${line.input}`;
+      return h(
+        "div",
+        { class: "text" },
+        lines.length > 1 && h("p", { class: "what" }, what),
+        tokenLine(line, full, `${run.name}, ${what}`),
+        h("p", { class: "numbers" }, notes.join(" · ")),
+      );
+    }),
+  );
+}
+
+function verdictText(example: Example): string {
+  if (!example.prediction) return "";
+  const right = isRight(example);
+  return `${right === null ? "" : right ? "✓ right: " : "✗ wrong: "}${example.prediction.label}`;
+}
+
+function verdict(report: Report, example: Example): Child {
+  if (!example.prediction) return h("span", { class: "verdict-none" }, "no prediction");
+  const right = isRight(example);
+  const probability =
+    example.prediction.probabilities[report.task.labels.indexOf(example.prediction.label)];
+  return h(
+    "span",
+    { class: right === null ? "said" : right ? "said right" : "said wrong" },
+    right !== null && h("span", { class: "sign", "aria-hidden": "true" }, right ? "✓" : "✗"),
+    right !== null && h("strong", {}, right ? "right" : "wrong"),
+    ` ${example.prediction.label}`,
+    probability !== undefined &&
+      Number.isFinite(probability) &&
+      h("span", { class: "probability" }, ` ${formatValue(probability, "share")}`),
+  );
+}
+
+export function weightTable(id: string, seen: { run: Run; example: Example }[]): Table {
+  const rows: Cell[][] = seen.flatMap(({ run, example }) =>
+    shadedInputs(example).flatMap((line) =>
+      line.tokens.map((token, i) => [
+        id,
+        run.name,
+        run.variant,
+        run.seed,
+        example.gold?.label ?? null,
+        example.prediction?.label ?? null,
+        line.input,
+        line.map,
+        i,
+        token,
+        line.weights?.[i] ?? null,
+        line.gold?.[i] ?? null,
+      ]),
+    ),
+  );
+  const columns = [
+    "example",
+    "run",
+    "variant",
+    "seed",
+    "gold",
+    "prediction",
+    "input",
+    "map",
+    "position",
+    "token",
+    "weight",
+    "rationale",
+  ];
+  return { columns, rows };
+}
