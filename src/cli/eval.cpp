@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "heed/base/error.hpp"
+#include "heed/train/evaluation.hpp"
+
+namespace heed::cli {
+namespace {
+
+struct EvalArgs {
+  std::string run, data, split = "test";
+  bool json = false;
+};
+
+std::vector<Example> eval_examples(const LoadedRun& run, const EvalArgs& args) {
+  if (!args.data.empty()) return load_examples(args.data, run.config.task.source);
+  Dataset data = load_dataset(run.config.task.source);
+  std::vector<Example>& part = args.split == "train" ? data.train
+                               : args.split == "val" ? data.val
+                                                     : data.test;
+  HEED_CHECK(!part.empty(), "{}: the data has no {} part; give --data FILE or another --split",
+             args.run, args.split);
+  return std::move(part);
+}
+
+void run_eval(const EvalArgs& args) {
+  const LoadedRun loaded = load(args.run);
+  const std::vector<Example> examples = eval_examples(loaded, args);
+  const Evaluation evaluation = evaluate(loaded, examples);
+  const auto measured = measure(loaded, examples, evaluation);
+  if (args.json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const auto& m : measured) {
+      list.push_back({{"name", m.name},
+                      {"value", m.value},
+                      {"signature", m.signature},
+                      {"details", m.details}});
+    }
+    const nlohmann::ordered_json json{{"run", args.run},
+                                      {"examples", examples.size()},
+                                      {"loss", evaluation.loss},
+                                      {"metrics", list}};
+    return fmt::print("{}\n", json.dump());
+  }
+  fmt::print("{} examples, loss {:.4f}\n", examples.size(), evaluation.loss);
+  for (const auto& m : measured) fmt::print("{:<12} {:.4f}   {}\n", m.name, m.value, m.signature);
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app) {
+  CLI::App* command =
+      add_command(app, "eval", "Measure a trained run on held-out data",
+                  "  heed eval runs/reviews\n  heed eval runs/reviews --split val --json\n"
+                  "  heed eval runs/reviews --data more.tsv");
+  auto args = std::make_shared<EvalArgs>();
+  command->add_option("run", args->run, "a run directory")->required();
+  command->add_option("--data", args->data, "a file with the columns of the run's data");
+  command->add_option("--split", args->split, "train, val or test (test)")
+      ->check(CLI::IsMember({"train", "val", "test"}));
+  command->add_flag("--json", args->json, "for programs");
+  add_threads(command);
+  command->callback([args] { run_eval(*args); });
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,112 @@
+// The heed command: parses, runs one subcommand, prints errors on one line. Exit 0, 1 (failed), 2
+// (usage or input).
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <iostream>
+
+#include "cli/command.hpp"
+#include "heed/base/error.hpp"
+#include "heed/base/words.hpp"
+
+namespace heed::cli {
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,
+                      const std::string& examples) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->footer("Examples:\n" + examples);
+  return command;
+}
+
+void add_threads(CLI::App* command) {
+  command
+      ->add_option_function<int>(
+          "--threads", [](int n) { at::set_num_threads(n); }, "threads to use (all cores)")
+      ->check(CLI::Range(1, 4096));
+}
+
+namespace {
+
+// Commands of the design that later versions bring.
+constexpr std::array kPlanned = {"advise", "describe", "ablate", "explain",
+                                 "align",  "serve",    "bench",  "import"};
+
+int complain(const std::string& message) {
+  std::fflush(stdout);
+  fmt::print(stderr, "heed: {}\n", message);
+  return 2;
+}
+
+// The first word CLI11 did not expect, with the nearest one it knows.
+std::string unknown_word(const CLI::App& app, int argc, char** argv) {
+  const CLI::App* command = nullptr;
+  for (const CLI::App* sub : app.get_subcommands({})) {
+    if (argc > 1 && sub->get_name() == argv[1]) command = sub;
+  }
+  std::vector<std::string> known;
+  if (!command) {
+    for (const CLI::App* sub : app.get_subcommands({})) known.push_back(sub->get_name());
+    const std::string word = argc > 1 ? argv[1] : "";
+    if (std::find(kPlanned.begin(), kPlanned.end(), word) != kPlanned.end()) {
+      return fmt::format("command '{}' is planned, not built yet; built today: {}", word,
+                         join(known, ", "));
+    }
+    return fmt::format("unknown command '{}'{}", word, suggestion(word, known));
+  }
+  for (const CLI::Option* option : command->get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
+    if (word.starts_with("--") && std::find(known.begin(), known.end(), word) == known.end()) {
+      return fmt::format("{}: unknown flag '{}'{}", command->get_name(), word,
+                         suggestion(word, known));
+    }
+  }
+  return fmt::format("{}: too many arguments; see 'heed {} --help'", command->get_name(),
+                     command->get_name());
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("heed: choose an attention mechanism by evidence", "heed");
+  app.set_version_flag("--version", "heed " HEED_VERSION);
+  app.require_subcommand(0, 1);
+  app.footer("Start with 'heed demo', then 'heed list' and 'heed train --help'.");
+  for (const auto add :
+       {add_demo, add_list, add_train, add_eval, add_predict, add_metrics, add_report})
+    add(app);
+  try {
+    app.parse(argc, argv);
+    if (app.get_subcommands().empty()) std::cout << app.help();
+    return 0;
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ExtrasError&) {
+    return complain(unknown_word(app, argc, argv));
+  } catch (const CLI::ParseError& error) {
+    const CLI::App* command = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
+    return complain(fmt::format("{}{}; see 'heed {}--help'",
+                                command == &app ? "" : command->get_name() + ": ", error.what(),
+                                command == &app ? "" : command->get_name() + " "));
+  }
+}
+
+}  // namespace
+}  // namespace heed::cli
+
+int main(int argc, char** argv) {
+  try {
+    return heed::cli::run(argc, argv);
+  } catch (const heed::InputError& error) {
+    return heed::cli::complain(error.what());
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "heed: out of memory\n");
+  } catch (const c10::Error& error) {
+    fmt::print(stderr, "heed: {}\n", heed::split(error.what_without_backtrace(), '\n').front());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "heed: {}\n", error.what());
+  }
+  return 1;
+}

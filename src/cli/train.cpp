@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/progress.hpp"
+#include "heed/models/task_model.hpp"
+#include "heed/train/trainer.hpp"
+
+namespace heed::cli {
+namespace {
+
+struct TrainArgs {
+  std::string config, out;
+  bool resume = false, json = false, quiet = false;
+};
+
+void run_train(const TrainArgs& args) {
+  const Config config = load_config(args.config, registry());
+  Progress progress(args.quiet || args.json);
+  const TrainResult result = train(config, args.out, args.resume, progress);
+  if (args.json) {
+    const nlohmann::ordered_json json{{"run", args.out},
+                                      {"best_epoch", result.best_epoch},
+                                      {"epochs", result.epochs.size()},
+                                      {"parameters", result.parameters},
+                                      {"seconds", result.seconds},
+                                      {"test", result.test}};
+    return fmt::print("{}\n", json.dump());
+  }
+  if (args.quiet) return;
+  fmt::print("best epoch {} of {}, {} parameters, {:.1f} s\n", result.best_epoch,
+             result.epochs.size(), result.parameters, result.seconds);
+  for (const auto& [name, value] : result.test) fmt::print("test {:<12} {:.4f}\n", name, value);
+  fmt::print("run: {}; next: heed report {}\n", args.out, args.out);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  CLI::App* command = add_command(app, "train", "Train a model from a config file",
+                                  "  heed train examples/reviews/config.toml --out runs/reviews\n"
+                                  "  heed train my.toml --out runs/my --resume");
+  auto args = std::make_shared<TrainArgs>();
+  command->add_option("config", args->config, "the config file (TOML)")->required();
+  command->add_option("--out", args->out, "the run directory to write")->required();
+  command->add_flag("--resume", args->resume, "go on with a run that was stopped");
+  command->add_flag("--quiet", args->quiet, "print errors only");
+  command->add_flag("--json", args->json, "for programs");
+  add_threads(command);
+  command->callback([args] { run_train(*args); });
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,244 @@
+#include "heed/report/report.hpp"
+
+#include <cmath>
+#include <ctime>
+#include <numeric>
+#include <thread>
+
+#include "heed/base/error.hpp"
+#include "heed/base/file.hpp"
+#include "report/run_data.hpp"
+#include "report/viewer.hpp"
+
+namespace heed {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// How a metric is shown.
+struct MetricText {
+  const char* name;
+  const char* label;
+  const char* unit;
+  bool higher_is_better;
+};
+
+constexpr MetricText kMetrics[] = {
+    {"accuracy", "Test accuracy", "share", true},
+    {"f1", "Macro F1", "share", true},
+    {"correctness", "Weight on the true rationale", "share", true},
+    {"auprc", "Rationale AUPRC", "share", true},
+    {"seconds", "Training time", "s", false},
+    {"parameters", "Parameters", "count", false},
+};
+
+// What tells this run's variant from others: the mechanism and, where it scores, the score, and
+// whatever else differs from the default.
+std::string variant_name(const Config& config) {
+  const AttentionSpec& a = config.attention;
+  const AttentionSpec plain;
+  std::string name = a.mechanism.id;
+  if (name == "singular") name = a.score.id;
+  if (name == "mean-pool" || name == "no-attention") return name;
+  if (a.mechanism.id != "singular") name += " " + a.score.id;
+  if (a.align.id != plain.align.id) name += " " + a.align.id;
+  if (a.queries.id != plain.queries.id) name += " " + a.queries.id;
+  return name;
+}
+
+// The config without its seed: runs that agree in it are one variant.
+std::string variant_key(Config config) {
+  config.train.seed = 0;
+  return to_toml(config);
+}
+
+VariantMetric summarise(std::vector<double> values) {
+  VariantMetric m{.values = std::move(values)};
+  const auto n = static_cast<double>(m.values.size());
+  m.mean = std::accumulate(m.values.begin(), m.values.end(), 0.0) / n;
+  for (const double value : m.values) m.sd += (value - m.mean) * (value - m.mean);
+  m.sd = n > 1 ? std::sqrt(m.sd / (n - 1)) : 0;
+  return m;
+}
+
+std::vector<Variant> group(const std::vector<RunData>& runs) {
+  std::vector<Variant> variants;
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::string key = variant_key(runs[i].config);
+    std::size_t v = 0;
+    while (v < keys.size() && keys[v] != key) ++v;
+    if (v == keys.size()) {
+      keys.push_back(key);
+      std::string name = variant_name(runs[i].config);
+      const auto taken = [&](const std::string& n) {
+        return std::any_of(variants.begin(), variants.end(),
+                           [&](const Variant& other) { return other.name == n; });
+      };
+      const std::string base = name;
+      for (int k = 2; taken(name); ++k) name = fmt::format("{} ({})", base, k);
+      variants.push_back({.name = name});
+    }
+    variants[v].runs.push_back(i);
+  }
+  for (Variant& variant : variants) {
+    std::map<std::string, std::vector<double>> values;
+    for (const std::size_t run : variant.runs) {
+      for (const auto& [name, value] : run_metrics(runs[run])) values[name].push_back(value);
+    }
+    for (auto& [name, list] : values) variant.metrics[name] = summarise(std::move(list));
+  }
+  return variants;
+}
+
+Json part_json(const PartInfo& part) {
+  return {{"group", name(part.group)}, {"id", part.id},       {"title", part.title},
+          {"formula", part.formula},   {"paper", part.paper}, {"advice", part.advice}};
+}
+
+Json variant_json(const Variant& variant, const RunData& run) {
+  const AttentionSpec& a = run.config.attention;
+  const PartInfo& mechanism = registry().find(Group::mechanism, a.mechanism.id);
+  Json parts = Json::array({part_json(mechanism)});
+  if (mechanism.id != "mean-pool" && mechanism.id != "no-attention") {
+    parts.push_back(part_json(registry().find(Group::score, a.score.id)));
+    parts.push_back(part_json(registry().find(Group::align, a.align.id)));
+  }
+  parts.push_back(part_json(registry().find(Group::feature, run.config.feature.model.id)));
+  Json metrics = Json::object();
+  for (const MetricText& text : kMetrics) {
+    const auto found = variant.metrics.find(text.name);
+    if (found == variant.metrics.end()) continue;
+    const Json& measured = run.test.contains("metrics") ? run.test["metrics"] : Json::object();
+    metrics[text.name] = {{"mean", found->second.mean},
+                          {"sd", found->second.sd},
+                          {"values", found->second.values},
+                          {"unit", text.unit},
+                          {"higher_is_better", text.higher_is_better},
+                          {"label", text.label}};
+    if (measured.contains(text.name))
+      metrics[text.name]["signature"] = measured[text.name]["signature"];
+  }
+  return {{"name", variant.name},
+          {"mechanism", {{"id", mechanism.id}, {"title", mechanism.title}}},
+          {"parts", parts},
+          {"metrics", metrics}};
+}
+
+std::string utc_now() {
+  const std::time_t time = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&time, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+std::vector<RunData> read_runs(std::span<const std::filesystem::path> folders,
+                               std::size_t max_examples) {
+  HEED_CHECK(!folders.empty(), "report: at least one run directory is needed");
+  std::vector<RunData> runs;
+  for (const auto& folder : folders) runs.push_back(read_run(folder, max_examples));
+  const std::string data = runs.front().config.task.source.data;
+  for (RunData& run : runs) {
+    HEED_CHECK(run.config.task.source.data == data && run.labels == runs.front().labels,
+               "report: '{}' and '{}' are runs on different data", runs.front().name, run.name);
+    for (const RunData& other : runs) {
+      HEED_CHECK(&run == &other || run.name != other.name,
+                 "report: two runs are called '{}'; rename one", run.name);
+    }
+  }
+  return runs;
+}
+
+std::string escape_html(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '&':
+        result += "&amp;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+// Inside <script> only `<` can end the element or open a comment.
+std::string escape_script(const std::string& json) {
+  std::string result;
+  result.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<') {
+      result += "\\u003c";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Variant> group_runs(std::span<const std::filesystem::path> folders) {
+  return group(read_runs(folders, 0));
+}
+
+void write_report(std::span<const std::filesystem::path> folders, const std::filesystem::path& out,
+                  const ReportOptions& options) {
+  const std::vector<RunData> runs = read_runs(folders, options.max_examples);
+  const std::vector<Variant> variants = group(runs);
+  const RunData& first = runs.front();
+  Json data{{"version", 1},
+            {"heed", HEED_VERSION},
+            {"title", options.title},
+            {"created", utc_now()},
+            {"command", options.command},
+            {"machine", fmt::format("{} threads", std::thread::hardware_concurrency())},
+            {"task",
+             {{"kind", first.config.task.kind},
+              {"data", first.config.task.source.data.empty() ? first.config.task.source.train
+                                                             : first.config.task.source.data},
+              {"labels", first.labels},
+              {"counts", first.test.value("counts", Json::object())}}},
+            {"variants", Json::array()},
+            {"runs", Json::array()},
+            {"summary", options.summary}};
+  for (const Variant& variant : variants) {
+    data["variants"].push_back(variant_json(variant, runs[variant.runs.front()]));
+    for (const std::size_t i : variant.runs) {
+      data["runs"].push_back({{"name", runs[i].name},
+                              {"variant", variant.name},
+                              {"seed", runs[i].config.train.seed},
+                              {"config", runs[i].toml},
+                              {"curve", runs[i].curve},
+                              {"best_epoch", runs[i].test.value("best_epoch", 0)},
+                              {"examples", runs[i].examples}});
+    }
+  }
+  const std::string json = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string html =
+      "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>";
+  html += escape_html(options.title) + "</title>\n<style>" + std::string(viewer_css()) +
+          "</style>\n</head>\n<body>\n";
+  html +=
+      "<div id=\"app\"></div>\n<noscript>This report needs JavaScript; it makes no request to "
+      "anywhere.</noscript>\n";
+  html += "<script type=\"application/json\" id=\"heed-data\">" + escape_script(json) +
+          "</script>\n<script>";
+  html += std::string(viewer_js()) + "</script>\n</body>\n</html>\n";
+  write_file(out, html);
+}
+
+}  // namespace heed

@@ -1,0 +1,66 @@
+#include "report/run_data.hpp"
+
+#include "heed/base/error.hpp"
+#include "heed/base/file.hpp"
+#include "heed/base/words.hpp"
+
+namespace heed {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<Json> read_json_lines(const std::filesystem::path& file, std::size_t most) {
+  std::vector<Json> result;
+  std::size_t number = 0;
+  for (const std::string& line : split(read_file(file), '\n')) {
+    ++number;
+    if (line.empty()) continue;
+    if (result.size() == most) break;
+    result.push_back(Json::parse(line, nullptr, /*allow_exceptions=*/false));
+    HEED_CHECK(result.back().is_object(), "{}:{}: damaged: a JSON object is needed", file.string(),
+               number);
+  }
+  return result;
+}
+
+}  // namespace
+
+RunData read_run(const std::filesystem::path& folder, std::size_t max_examples) {
+  const RunFiles files{folder};
+  const LoadedRun loaded = load_untrained(folder);
+  RunData run{.name = std::filesystem::absolute(folder).lexically_normal().filename().string(),
+              .config = loaded.config,
+              .toml = read_file(files.config()),
+              .labels = loaded.labels,
+              .curve = Json::array(),
+              .examples = Json::array()};
+  if (run.name.empty())
+    run.name =
+        std::filesystem::absolute(folder).lexically_normal().parent_path().filename().string();
+  for (Json& line : read_json_lines(files.metrics(), std::string::npos)) {
+    if (line.contains("split")) {
+      run.test = std::move(line);
+    } else {
+      run.curve.push_back(std::move(line));
+    }
+  }
+  HEED_CHECK(!run.test.is_null(),
+             "{}: the training has not finished; go on with 'heed train {} --out {} --resume'",
+             folder.string(), files.config().string(), folder.string());
+  for (Json& line : read_json_lines(files.traces(), max_examples))
+    run.examples.push_back(std::move(line));
+  return run;
+}
+
+std::map<std::string, double> run_metrics(const RunData& run) {
+  std::map<std::string, double> result;
+  if (run.test.contains("metrics")) {
+    for (const auto& [name, metric] : run.test["metrics"].items())
+      result[name] = metric.value("value", 0.0);
+  }
+  result["parameters"] = run.test.value("parameters", 0.0);
+  result["seconds"] = run.test.value("train_seconds", 0.0);
+  return result;
+}
+
+}  // namespace heed
