@@ -1,0 +1,20 @@
+"""heed: every attention mechanism of Brauwers & Frasincar's survey, for PyTorch on the CPU.
+
+>>> import torch, heed
+>>> q, k, v = (torch.randn(2, 4, 10, 16) for _ in range(3))
+>>> heed.attend(q, k, v, causal="top-left").shape
+torch.Size([2, 4, 10, 16])
+"""
+
+from pathlib import Path as _Path
+
+import torch as _torch
+
+_torch.ops.load_library(str(_Path(__file__).parent / "_ops.so"))
+
+from . import nn
+from ._attend import attend
+from ._registry import parts
+
+__version__ = "0.1.0"
+__all__ = ["attend", "nn", "parts", "__version__"]

@@ -1,0 +1,112 @@
+"""The functional call."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+Part = str | Mapping[str, object]
+
+
+@functools.cache
+def _result_type(names: tuple[str, ...]):
+    return collections.namedtuple("AttendResult", ("output", *names))
+
+
+def _wanted(want) -> dict:
+    if isinstance(want, str):
+        want = (want,)
+    if isinstance(want, Mapping):
+        return dict(want)
+    return {name: True for name in want}
+
+
+def attend(
+    query: Tensor | None,
+    key: Tensor,
+    value: Tensor,
+    *,
+    score: Part = "scaled-dot",
+    align: Part = "soft",
+    dimensionality: str = "single",
+    params: Mapping[str, Tensor] | None = None,
+    mask: Tensor | None = None,
+    bias: Tensor | Mapping[str, object] | None = None,
+    causal: bool | int | str | None = None,
+    window: tuple[int, int] | None = None,
+    lengths: Tensor | Sequence[int] | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    sink: Tensor | None = None,
+    dropout_p: float = 0.0,
+    seed: int | None = None,
+    layout: str = "bhld",
+    kernel: str = "auto",
+    score_mod: Callable | None = None,
+    want: str | Sequence[str] | Mapping[str, object] = (),
+):
+    """Attention with any score and alignment of the registry.
+
+    ``query`` [batch, heads, queries, d_q], ``key`` [batch, kv_heads, keys, d_k], ``value`` [batch,
+    kv_heads, keys, d_v]; or all three without the heads axis. Query heads are a multiple of key heads.
+    ``mask`` is bool, true = take part; a float goes in ``bias``, which may also be
+    ``{"id": "alibi", "slopes": [heads]}``. A row with nothing to attend to gives 0.
+
+    Returns the output [batch, heads, queries, d_v]; with ``want`` a named tuple of ``output`` and what
+    was asked: "weights", "scores", "lse", "entropy", "received", "kernel", or a mapping for those with a
+    number: ``{"topk": 8, "rows": [0, 5]}``.
+    """
+    if score_mod is not None:
+        raise ValueError("attend: score_mod is planned, not built yet; use score, bias and mask")
+    wanted = _wanted(want)
+    tensors: dict[str, Tensor] = {f"params.{name}": t for name, t in (params or {}).items()}
+    if isinstance(bias, Mapping):
+        if bias.get("id") != "alibi" or set(bias) != {"id", "slopes"}:
+            raise ValueError('attend: bias is a tensor, or {"id": "alibi", "slopes": one for each head}')
+        tensors["alibi"] = torch.as_tensor(bias["slopes"], dtype=torch.float32)
+    elif bias is not None:
+        tensors["bias"] = bias
+    if lengths is not None:
+        tensors["lengths"] = torch.as_tensor(lengths)
+    for name, tensor in (("mask", mask), ("sink", sink)):
+        if tensor is not None:
+            tensors[name] = tensor
+    for name, tensor in {"query": query, "key": key, "value": value, **tensors}.items():
+        if not isinstance(tensor, Tensor) and not (name == "query" and tensor is None):
+            raise TypeError(f"attend: {name} must be a tensor, not {type(tensor).__name__}")
+    call = {
+        "score": score if isinstance(score, str) else dict(score),
+        "align": align if isinstance(align, str) else dict(align),
+        "dimensionality": dimensionality,
+        "tensors": list(tensors),
+        "causal": causal,
+        "window": window,
+        "scale": _number(scale, "scale"),
+        "softcap": _number(softcap, "softcap"),
+        "dropout_p": dropout_p,
+        "seed": seed,
+        "layout": layout,
+        "kernel": kernel,
+        "want": wanted,
+    }
+    results, kernel_text = torch.ops.heed.attend(query, key, value, list(tensors.values()), json.dumps(call))
+    if not wanted:
+        return results[0]
+    rest = iter(results[1:])
+    fields = [
+        kernel_text if name == "kernel" else (next(rest), next(rest)) if name == "topk" else next(rest)
+        for name in wanted
+    ]
+    return _result_type(tuple(wanted))(results[0], *fields)
+
+
+def _number(value: float | None, name: str) -> float | None:
+    """JSON has no infinity; refuse it here, where the argument has a name."""
+    if value is not None and not abs(float(value)) < float("inf"):
+        raise ValueError(f"attend: {name} is {value}; it must be finite")
+    return None if value is None else float(value)

@@ -1,0 +1,79 @@
+"""Modules with learned parameters over `heed.attend`."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from ._attend import Part, attend
+
+__all__ = ["Attention"]
+
+
+def _named(part: Part) -> str | dict:
+    return part if isinstance(part, str) else dict(part)
+
+
+class Attention(torch.nn.Module):
+    """Score, alignment and combination with their parameters, named as in the formulas.
+
+    >>> module = heed.nn.Attention(query_dim=8, key_dim=16, score={"id": "additive", "hidden": 32})
+    >>> context = module(query, keys, lengths=lengths)
+
+    ``query`` [batch, queries, query_dim], or [batch, query_dim] for one query; ``keys`` [batch, keys,
+    key_dim]; ``values`` default to the keys. ``query_dim=0`` makes a module without a query.
+    """
+
+    def __init__(
+        self,
+        query_dim: int,
+        key_dim: int,
+        value_dim: int | None = None,
+        *,
+        score: Part = "scaled-dot",
+        align: Part = "soft",
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        self.score, self.align, self.dropout = _named(score), _named(align), dropout
+        call = json.dumps({"score": self.score, "align": self.align})
+        infos = json.loads(torch.ops.heed.parameters(call, query_dim, key_dim, value_dim or key_dim))
+        self._names = [info["name"] for info in infos if 0 not in info["shape"]]
+        for info in infos:
+            if info["name"] in self._names:
+                self.register_parameter(info["name"], torch.nn.Parameter(_initial(info)))
+
+    def forward(self, query: Tensor | None, keys: Tensor, values: Tensor | None = None, **options):
+        single = query is None or query.dim() == 2
+        if query is not None and single:
+            query = query.unsqueeze(1)
+        params = {name: getattr(self, name) for name in self._names}
+        options.setdefault("dropout_p", self.dropout if self.training else 0.0)
+        result = attend(
+            query, keys, keys if values is None else values, score=self.score, align=self.align, params=params, **options
+        )
+        if not single:
+            return result
+        if isinstance(result, Tensor):
+            return result.squeeze(1)
+        return result._replace(output=result.output.squeeze(1))
+
+    def extra_repr(self) -> str:
+        return f"score={self.score!r}, align={self.align!r}"
+
+
+def _initial(info: Mapping) -> Tensor:
+    shape, init = info["shape"], info["init"]
+    if init == "ones":
+        return torch.ones(shape)
+    value = torch.zeros(shape)
+    if init == "xavier" and len(shape) >= 2:
+        return torch.nn.init.xavier_uniform_(value)
+    if init == "xavier" and shape:
+        bound = 1 / math.sqrt(shape[-1])
+        return value.uniform_(-bound, bound)
+    return value
