@@ -8,7 +8,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def main() -> None:
-    parts = json.loads(subprocess.run([ROOT / "build" / "heed", "list", "--json"], check=True, capture_output=True).stdout)
+    parts = json.loads(
+        subprocess.run([ROOT / "build" / "heed", "list", "--json"], check=True, capture_output=True).stdout
+    )
     lines = ["# Mechanisms", "", "Made from the registry by `make docs`. *planned* parts are not built yet.", ""]
     group = None
     for part in parts:
@@ -17,7 +19,12 @@ def main() -> None:
             lines += [f"## {group}", ""]
         status = "" if part["status"] == "built" else " — *planned*"
         lines += [f"### {part['id']}: {part['title']}{status}", "", f"$${part['formula']}$$", ""]
-        facts = [("Paper", part["paper"]), ("Inputs", part["inputs"]), ("Time", part["time"]), ("Memory", part["memory"])]
+        facts = [
+            ("Paper", part["paper"]),
+            ("Inputs", part["inputs"]),
+            ("Time", part["time"]),
+            ("Memory", part["memory"]),
+        ]
         lines += [f"- {name}: {value}" for name, value in facts if value]
         lines += [f"- Advice: {part['advice']}"]
         for option in part["options"]:

@@ -54,7 +54,13 @@ class Attention(torch.nn.Module):
         params = {name: getattr(self, name) for name in self._names}
         options.setdefault("dropout_p", self.dropout if self.training else 0.0)
         result = attend(
-            query, keys, keys if values is None else values, score=self.score, align=self.align, params=params, **options
+            query,
+            keys,
+            keys if values is None else values,
+            score=self.score,
+            align=self.align,
+            params=params,
+            **options,
         )
         if not single:
             return result

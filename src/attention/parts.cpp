@@ -12,7 +12,8 @@ namespace heed {
 
 Reasons same_width(const Problem& p) {
   if (p.query_dim == p.key_dim) return {};
-  return {fmt::format("query width {} differs from key width {}; 'general' takes both", p.query_dim, p.key_dim)};
+  return {fmt::format("query width {} differs from key width {}; 'general' takes both", p.query_dim,
+                      p.key_dim)};
 }
 
 const Registry& attention_parts() {

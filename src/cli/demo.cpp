@@ -66,10 +66,11 @@ std::vector<std::string> verdict(const std::vector<Variant>& variants) {
   const Variant& baseline = variants.front();
   const Variant& winner = best_by("accuracy");
   const Variant& focused = best_by("correctness");
-  return {fmt::format(
-              "'{}' has the highest test accuracy: {} over {} seeds, against {} for mean pooling.",
-              winner.name, percent(metric(winner, "accuracy")), winner.runs.size(),
-              percent(metric(baseline, "accuracy"))),
+  const double lead = 100 * (mean_of(winner, "accuracy") - mean_of(baseline, "accuracy"));
+  return {fmt::format("'{}' has the highest test accuracy: {} over {} seeds, {:.1f} points above "
+                      "mean pooling ({}).",
+                      winner.name, percent(metric(winner, "accuracy")), winner.runs.size(), lead,
+                      percent(metric(baseline, "accuracy"))),
           fmt::format("'{}' looks best at what decides the label: {} of its weight lies on the "
                       "true rationale, against "
                       "{} for mean pooling.",

@@ -32,13 +32,13 @@ enum class Need { optional, required };
 fs::path resolve(const std::string& name, const fs::path& base) {
   const fs::path path = name;
   if (path.is_absolute() || base.empty()) {
-    HEED_CHECK(fs::exists(path), "{}:1: no such file; check the path", path.string());
+    HEED_CHECK(fs::exists(path), "{}: no such file; check the path", path.string());
     return path;
   }
   const fs::path beside = base / path;
   if (fs::exists(beside)) return beside;
   HEED_CHECK(fs::exists(path),
-             "{}:1: no such file, neither in '{}' nor in the working folder; check the path", name,
+             "{}: no such file, neither in '{}' nor in the working folder; check the path", name,
              base.string());
   return path;
 }

@@ -27,7 +27,6 @@ constexpr MetricText kMetrics[] = {
     {"accuracy", "Test accuracy", "share", true},
     {"f1", "Macro F1", "share", true},
     {"correctness", "Weight on the true rationale", "share", true},
-    {"auprc", "Rationale AUPRC", "share", true},
     {"seconds", "Training time", "s", false},
     {"parameters", "Parameters", "count", false},
 };

@@ -33,12 +33,26 @@ Config with_absolute_paths(Config config) {
   return config;
 }
 
+// Before any work: a run that cannot be written, or is another's, costs the user nothing.
+Config checked_folder(Config config, const RunFiles& files, bool resume) {
+  if (fs::exists(files.config())) {
+    HEED_CHECK(resume,
+               "{}: holds a run already; add --resume to go on with it, or choose another --out",
+               files.folder.string());
+    HEED_CHECK(read_file(files.config()) == to_toml(config),
+               "{}: the config is not the one this run was started with; choose another --out",
+               files.config().string());
+  }
+  make_writable_folder(files.folder / "state");
+  return config;
+}
+
 /// One training: what the epochs share.
 class Trainer {
  public:
-  Trainer(const Config& config, const fs::path& out, TrainObserver& observer)
-      : config_(with_absolute_paths(config)),
-        files_{out},
+  Trainer(const Config& config, const fs::path& out, bool resume, TrainObserver& observer)
+      : files_{out},
+        config_(checked_folder(with_absolute_paths(config), files_, resume)),
         observer_(observer),
         data_(load_dataset(config.task.source)) {
     HEED_CHECK(!data_.val.empty(), "{}: there is no validation part; set task.val_fraction above 0",
@@ -53,8 +67,9 @@ class Trainer {
     observer_.on_data(data_.train.size(), data_.val.size(), data_.test.size());
   }
 
-  TrainResult run(bool resume) {
-    prepare_folder(resume);
+  TrainResult run() {
+    save_vocabulary(files_, run_.vocabulary, run_.labels);
+    write_file(files_.config(), to_toml(config_));
     Adam adam(*run_.model, config_.train.lr, config_.train.weight_decay);
     if (auto saved = load_checkpoint(files_, *run_.model, adam)) {
       progress_ = std::move(*saved);
@@ -65,21 +80,6 @@ class Trainer {
   }
 
  private:
-  void prepare_folder(bool resume) {
-    make_writable_folder(files_.folder / "state");
-    const std::string toml = to_toml(config_);
-    if (fs::exists(files_.config())) {
-      HEED_CHECK(resume,
-                 "{}: holds a run already; add --resume to go on with it, or choose another --out",
-                 files_.folder.string());
-      HEED_CHECK(read_file(files_.config()) == toml,
-                 "{}: the config is not the one this run was started with; choose another --out",
-                 files_.config().string());
-    }
-    save_vocabulary(files_, run_.vocabulary, run_.labels);
-    write_file(files_.config(), toml);
-  }
-
   void run_epoch(Adam& adam) {
     const auto seed = Random::derive(static_cast<std::uint64_t>(config_.train.seed),
                                      static_cast<std::uint64_t>(progress_.epoch));
@@ -185,8 +185,8 @@ class Trainer {
     return result;
   }
 
-  Config config_;
   RunFiles files_;
+  Config config_;
   TrainObserver& observer_;
   Dataset data_;
   LoadedRun run_;
@@ -196,7 +196,7 @@ class Trainer {
 }  // namespace
 
 TrainResult train(const Config& config, const fs::path& out, bool resume, TrainObserver& observer) {
-  return Trainer(config, out, observer).run(resume);
+  return Trainer(config, out, resume, observer).run();
 }
 
 }  // namespace heed

@@ -27,7 +27,7 @@ def test_the_good_file_trains(heed, tmp_path):
 @pytest.mark.parametrize(
     "data, words",
     [
-        (None, ["data.tsv", "No such file"]),
+        (None, ["data.tsv", "no such file"]),
         ("", ["data.tsv", "empty"]),
         (GOOD.replace("text\t", "txt\t", 1), ["data.tsv:1", "'text'", "txt"]),
         (GOOD.encode().replace(b"word7", b"wo\xffd7", 1), ["data.tsv:9", "UTF-8"]),

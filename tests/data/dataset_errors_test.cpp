@@ -153,13 +153,13 @@ TEST(DataErrors, AColumnTheUserNamedMustExist) {
 
 TEST(DataErrors, AMissingFileIsNamedWithThePlacesLookedAt) {
   expect_parts(message_of([] { load_dataset({.data = "no/such.tsv", .base = "configs"}); }),
-               {"no/such.tsv:1: no such file", "'configs'"});
+               {"no/such.tsv: no such file", "'configs'"});
   expect_parts(message_of([] { load_dataset({.data = "/no/such.tsv", .base = "configs"}); }),
-               {"/no/such.tsv:1: no such file"});
+               {"/no/such.tsv: no such file"});
   const Scratch scratch;
   const std::string train = scratch.write("t.tsv", "text\tlabel\na\tx\n");
   expect_parts(message_of([&] { load_dataset({.train = train, .test = "gone.csv"}); }),
-               {"gone.csv:1: no such file"});
+               {"gone.csv: no such file"});
   std::filesystem::create_directory(scratch.folder() / "folder.tsv");
   expect_parts(
       message_of([&] { load_dataset({.data = (scratch.folder() / "folder.tsv").string()}); }),

@@ -36,6 +36,7 @@ def tree(tmp_path_factory):
     (tree / "viewer" / "node_modules").symlink_to(ROOT / "viewer" / "node_modules")
     run("git", "init", "-q", cwd=tree)
     run("git", "add", "-A", cwd=tree)
+    run("git", "-c", "user.name=test", "-c", "user.email=test@localhost", "commit", "-q", "-m", "as it is", cwd=tree)
 
     (tree / "src/attention/score_manhattan.cpp").write_text(block("**1. The file**"))
     registry = tree / "src/attention/registry.inc"
@@ -45,7 +46,11 @@ def tree(tmp_path_factory):
     cmake.write_text(cmake.read_text().replace("    score_general.cpp\n", "    score_general.cpp\n" + line))
 
     changed = run("git", "status", "--porcelain", cwd=tree).split()[1::2]
-    assert sorted(changed) == ["src/attention/CMakeLists.txt", "src/attention/registry.inc", "src/attention/score_manhattan.cpp"]
+    assert sorted(changed) == [
+        "src/attention/CMakeLists.txt",
+        "src/attention/registry.inc",
+        "src/attention/score_manhattan.cpp",
+    ]
     added = run("git", "diff", "--numstat", cwd=tree).split()
     assert added[0] == added[3] == "1" and added[1] == added[4] == "0"  # one line each, none removed
 

@@ -47,10 +47,12 @@ def test_the_whole_library_brings_torch(prefix, tmp_path):
 def test_configuring_fails_when_torch_leaks_into_a_torch_free_layer(tmp_path, leak, fails):
     source = ROOT / "tests" / "install" / "leak"
     done = subprocess.run(
-        ["cmake", "-S", str(source), "-B", str(tmp_path), "-G", "Ninja", f"-DLEAK={leak}"], capture_output=True, text=True
+        ["cmake", "-S", str(source), "-B", str(tmp_path), "-G", "Ninja", f"-DLEAK={leak}"],
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode != 0) == fails, done.stderr
-    assert ("must stay free of torch" in done.stderr) == fails
+    assert ("must stay free of torch" in " ".join(done.stderr.split())) == fails
 
 
 def test_pip_install_gives_a_working_package(tmp_path):
@@ -60,5 +62,7 @@ def test_pip_install_gives_a_working_package(tmp_path):
         "--target", target, f"--config-settings=build-dir={tmp_path / 'build'}", ROOT,
     )  # fmt: skip
     code = "import heed, torch; x = torch.randn(1, 2, 3, 4); print(heed.attend(x, x, x).shape, heed.__file__)"
-    out = run(sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {[str(target), *sys.path]!r}; {code}", cwd=tmp_path)
+    out = run(
+        sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {[str(target), *sys.path]!r}; {code}", cwd=tmp_path
+    )
     assert "torch.Size([1, 2, 3, 4])" in out and str(target) in out

@@ -12,8 +12,10 @@ CASES = [
     ({"effective_order": True}, ["--effective-order"]),
     ({"smooth_method": "none"}, ["--smooth", "none"]),
     ({"smooth_method": "floor"}, ["--smooth", "floor"]),
-    ({"smooth_method": "floor", "smooth_value": 0.01, "effective_order": True},
-     ["--smooth", "floor", "--smooth-value", "0.01", "--effective-order"]),
+    (
+        {"smooth_method": "floor", "smooth_value": 0.01, "effective_order": True},
+        ["--smooth", "floor", "--smooth-value", "0.01", "--effective-order"],
+    ),
     ({"smooth_method": "add-k"}, ["--smooth", "add-k"]),
     ({"smooth_method": "add-k", "smooth_value": 0.5}, ["--smooth", "add-k", "--smooth-value", "0.5"]),
     ({"lowercase": True}, ["--lowercase"]),
@@ -40,9 +42,7 @@ def test_equals_sacrebleu_on_odd_lines(measure, write, number):
     assert abs(report["details"]["bp"] - whole.bp) <= 1e-12
     assert report["details"]["hyp_len"] == whole.sys_len
     assert report["details"]["ref_len"] == whole.ref_len
-    alone = [
-        oracle.corpus_score([h], [[stream[i]] for stream in streams]).score for i, h in enumerate(hypotheses)
-    ]
+    alone = [oracle.corpus_score([h], [[stream[i]] for stream in streams]).score for i, h in enumerate(hypotheses)]
     assert_all_near(report["segments"], alone, 1e-9)
     assert len({round(score, 3) for score in alone}) > 50  # not all 0 or 100
 

@@ -67,8 +67,14 @@ def test_aer_equals_nltk_on_random_alignments(measure, write):
 
     hypotheses, sure, possible = ([links(n) for _ in range(3000)] for n in (8, 6, 6))
     gold = [" ".join([f"{i}-{j}" for i, j in s] + [f"{i}?{j}" for i, j in p]) for s, p in zip(sure, possible)]
-    report = measure("aer", "--hyp", write("hyp", [" ".join(f"{i}-{j}" for i, j in h) for h in hypotheses]),
-                     "--gold", write("gold", gold), "--segments")
+    report = measure(
+        "aer",
+        "--hyp",
+        write("hyp", [" ".join(f"{i}-{j}" for i, j in h) for h in hypotheses]),
+        "--gold",
+        write("gold", gold),
+        "--segments",
+    )
     expected = [oracle(alignment(s), alignment(h), alignment(s | p)) for h, s, p in zip(hypotheses, sure, possible)]
     assert_all_near(report["segments"], expected, 1e-9)
 

@@ -11,7 +11,7 @@ metrics = pytest.importorskip("sklearn.metrics")
 def with_every_label(rng, labels, size):
     """Predicted and gold labels, correlated; every label stands in both files at least once."""
     gold = labels + rng.choices(labels, k=size)
-    guesses = [g if rng.random() < 0.5 else rng.choice(labels) for g in gold[len(labels):]]
+    guesses = [g if rng.random() < 0.5 else rng.choice(labels) for g in gold[len(labels) :]]
     predicted = rng.sample(labels, len(labels)) + guesses
     order = rng.sample(range(len(gold)), len(gold))
     return [predicted[i] for i in order], [gold[i] for i in order]
@@ -30,7 +30,7 @@ def test_each_of_a_thousand_classes(measure, write):
 
 @pytest.mark.parametrize("average", ["macro", "micro", "weighted", "binary"])
 def test_averages_on_odd_labels(measure, write, average):
-    odd = ["0", "1", "-1", "pos", "Pos", "neg ative", "ü", "a|b", "\"", "x,y", "日本", "'", "\\n"]
+    odd = ["0", "1", "-1", "pos", "Pos", "neg ative", "ü", "a|b", '"', "x,y", "日本", "'", "\\n"]
     for seed in range(4):
         rng = random.Random(seed)
         labels = rng.sample(odd, rng.randrange(2, 7) if average != "binary" else 2)

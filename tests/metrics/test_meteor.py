@@ -58,8 +58,17 @@ def test_stems_equal_nltk(measure, write):
     words = list(dict.fromkeys(vocabulary(rng, 8000) + letters))
     others = [STEMMER.stem(word) if rng.random() < 0.5 else word + rng.choice(ENDINGS) for word in words]
     pairs = [(word, other) for word, other in zip(words, others) if other]
-    report = measure("meteor", "--hyp", write("hyp", [p[0] for p in pairs]), "--ref", write("ref", [p[1] for p in pairs]),
-                     "--variant", "nltk", "--no-wordnet", "--segments")
+    report = measure(
+        "meteor",
+        "--hyp",
+        write("hyp", [p[0] for p in pairs]),
+        "--ref",
+        write("ref", [p[1] for p in pairs]),
+        "--variant",
+        "nltk",
+        "--no-wordnet",
+        "--segments",
+    )
     expected = [50.0 if a == b or STEMMER.stem(a) == STEMMER.stem(b) else 0.0 for a, b in pairs]
     assert_all_near(report["segments"], expected, 1e-9)
     assert 0.2 < sum(map(bool, expected)) / len(expected) < 0.8
@@ -78,8 +87,19 @@ def sentences(rng, count):
 
 def test_nltk_variant_equals_nltk_without_wordnet(measure, write):
     hypotheses, near, far = sentences(random.Random(2), 2000)
-    report = measure("meteor", "--hyp", write("hyp", hypotheses), "--ref", write("near", near), "--ref", write("far", far),
-                     "--variant", "nltk", "--no-wordnet", "--segments")
+    report = measure(
+        "meteor",
+        "--hyp",
+        write("hyp", hypotheses),
+        "--ref",
+        write("near", near),
+        "--ref",
+        write("far", far),
+        "--variant",
+        "nltk",
+        "--no-wordnet",
+        "--segments",
+    )
     expected = [score([n, f], h, NoWordNet) for h, n, f in zip(hypotheses, near, far)]
     assert_all_near(report["segments"], expected, 1e-9)
     assert abs(report["value"] - sum(expected) / len(expected)) <= 1e-9

@@ -77,8 +77,15 @@ def test_iou_f1_equals_sets_of_tokens(measure, write):
     rng = random.Random(5)
     gold = [[mark if rng.random() < 0.8 else 1 - mark for mark in row] for row in predicted]
     for threshold in (0.5, 0.25):
-        report = measure("iou-f1", "--pred", write("pred", lines(predicted)), "--gold", write("gold", lines(gold)),
-                         "--threshold", str(threshold))
+        report = measure(
+            "iou-f1",
+            "--pred",
+            write("pred", lines(predicted)),
+            "--gold",
+            write("gold", lines(gold)),
+            "--threshold",
+            str(threshold),
+        )
         precisions, recalls = [], []
         for p, g in zip(map(spans, predicted), map(spans, gold)):
             found = sum(any(len(a & b) / len(a | b) >= threshold for b in g) for a in p)
@@ -127,7 +134,15 @@ def test_ndcg_equals_scikit_learn(measure, write, k):
         truth = [[gains[item] for item in ranking]]
         expected.append(metrics.ndcg_score(truth, [list(range(len(ranking), 0, -1))], k=k))
         hits.append(float(any(truth[0][:k])))
-    files = ["--pred", write("pred", lines(shown)), "--gold", write("gold", lines(gold)), "--mode", "graded", "--segments"]
+    files = [
+        "--pred",
+        write("pred", lines(shown)),
+        "--gold",
+        write("gold", lines(gold)),
+        "--mode",
+        "graded",
+        "--segments",
+    ]
     report = measure("ndcg", *files, "--k", str(k))
     assert_all_near(report["segments"], expected, 1e-9)
     assert_all_near(measure(f"hr@{k}", *files)["segments"], hits, 1e-9)

@@ -43,10 +43,15 @@ def test_seeds_become_one_variant_with_mean_and_spread(heed, tiny_config, tiny_r
 
 def hostile_run(heed, folder):
     nasty = ["<script>alert(1)</script>", "</script><img src=x onerror=alert(2)>", "\"quoted'", "שלום", "😀", "<!--"]
-    rows = [f"{nasty[i % 6]} {'good' if i % 2 else 'bad'} word{i % 7}\t{'<b>yes</b>' if i % 2 else 'no&'}" for i in range(80)]
+    rows = [
+        f"{nasty[i % 6]} {'good' if i % 2 else 'bad'} word{i % 7}\t{'<b>yes</b>' if i % 2 else 'no&'}"
+        for i in range(80)
+    ]
     for part in ("train", "test"):
         (folder / f"{part}.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n")
-    (folder / "c.toml").write_text('[task]\ntrain = "train.tsv"\ntest = "test.tsv"\n[feature]\ndim = 8\n[train]\nepochs = 2\n')
+    (folder / "c.toml").write_text(
+        '[task]\ntrain = "train.tsv"\ntest = "test.tsv"\n[feature]\ndim = 8\n[train]\nepochs = 2\n'
+    )
     done = heed("train", folder / "c.toml", "--out", folder / "run", "--threads", 1)
     assert done.returncode == 0, done.stderr
     return folder / "run"
@@ -58,7 +63,9 @@ def test_hostile_text_stays_text(heed, tmp_path):
     html = (run / "report.html").read_text()
     payload = re.search(r'id="heed-data">(.*?)</script>', html, re.S).group(1)
     assert "<" not in payload
-    tokens = {token for example in data_of(run / "report.html")["runs"][0]["examples"] for token in example["inputs"]["text"]}
+    tokens = {
+        token for example in data_of(run / "report.html")["runs"][0]["examples"] for token in example["inputs"]["text"]
+    }
     assert "<script>alert(1)</script>" in tokens and "😀" in tokens
 
 

@@ -75,7 +75,7 @@ def test_predict_labels_text_and_files(heed, tiny_run, tmp_path):
     (line,) = done.stdout.splitlines()
     assert json.loads(line)["prediction"]["label"] in ("negative", "positive")
     assert len(json.loads(line)["maps"][0]["data"]) == 5
-    (tmp_path / "new.tsv").write_text("text\nthe food was good\n<script>alert(1)</script> & \"bad\"\n")
+    (tmp_path / "new.tsv").write_text('text\nthe food was good\n<script>alert(1)</script> & "bad"\n')
     done = heed("predict", tiny_run, "--data", tmp_path / "new.tsv", "--json", "--out", tmp_path / "out.jsonl")
     assert done.returncode == 0, done.stderr
     assert len(lines(tmp_path / "out.jsonl")) == 2
@@ -110,7 +110,7 @@ def test_killed_at_ten_random_moments_it_resumes_to_the_same_bits(heed, tiny_con
     rng = random.Random(3)
     killed = 0
     command = [str(HEED), "train", str(config), "--out", str(tmp_path / "cut"), "--threads", "1", "--quiet", "--resume"]
-    for attempt in range(40):
+    for _ in range(40):
         process = subprocess.Popen(command, stderr=subprocess.PIPE)
         try:
             process.wait(rng.uniform(0.1, 1.0) * whole * (0.9 if killed < 10 else 20))

@@ -1,0 +1,55 @@
+// The machine's own multiply-add rate, measured in the same process as the kernels.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "peak.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::bench::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Billions of float operations a second of one thread: ten independent chains of multiply-adds.
+/// Each value depends on the one before by a rounded operation, which the compiler may not reorder
+/// or fold, and the sum of all is used; bench.py also rejects a rate no machine has.
+double peak_impl() {
+  const hn::ScalableTag<float> d;
+  constexpr int kChains = 10;
+  constexpr std::int64_t kRounds = 2'000'000;
+  const auto factor = hn::Set(d, 0.999f), add = hn::Set(d, 0.001f);
+  auto a0 = add, a1 = add, a2 = add, a3 = add, a4 = add, a5 = add, a6 = add, a7 = add, a8 = add,
+       a9 = add;
+  const auto start = std::chrono::steady_clock::now();
+  for (std::int64_t i = 0; i < kRounds; ++i) {
+    a0 = hn::MulAdd(a0, factor, add), a1 = hn::MulAdd(a1, factor, add);
+    a2 = hn::MulAdd(a2, factor, add), a3 = hn::MulAdd(a3, factor, add);
+    a4 = hn::MulAdd(a4, factor, add), a5 = hn::MulAdd(a5, factor, add);
+    a6 = hn::MulAdd(a6, factor, add), a7 = hn::MulAdd(a7, factor, add);
+    a8 = hn::MulAdd(a8, factor, add), a9 = hn::MulAdd(a9, factor, add);
+  }
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  const auto sum = hn::Add(hn::Add(hn::Add(a0, a1), hn::Add(a2, a3)),
+                           hn::Add(hn::Add(a4, a5), hn::Add(hn::Add(a6, a7), hn::Add(a8, a9))));
+  volatile float used = hn::GetLane(hn::SumOfLanes(d, sum));
+  static_cast<void>(used);
+  return 2.0 * kChains * static_cast<double>(kRounds) * static_cast<double>(hn::Lanes(d)) /
+         time.count() / 1e9;
+}
+
+}  // namespace heed::bench::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed::bench {
+HWY_EXPORT(peak_impl);
+
+extern "C" double heed_bench_peak() {
+  double best = 0;
+  for (int i = 0; i < 5; ++i) best = std::max(best, HWY_DYNAMIC_DISPATCH(peak_impl)());
+  return best;
+}
+}  // namespace heed::bench
+#endif

@@ -1,0 +1,64 @@
+#include "kernels/check.hpp"
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+namespace heed::kernels {
+namespace {
+
+[[noreturn]] void fail(const std::string& what) {
+  throw std::invalid_argument("attention: " + what);
+}
+
+void check_offsets(const char* name, const std::int64_t* offsets, std::int64_t batch,
+                   std::int64_t longest) {
+  if (offsets == nullptr) return;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    const std::int64_t length = offsets[b + 1] - offsets[b];
+    if (offsets[b] < 0 || length < 0 || length > longest) {
+      fail(std::string(name) + " give entry " + std::to_string(b) + " a length of " +
+           std::to_string(length) + "; it must be 0 to " + std::to_string(longest));
+    }
+  }
+}
+
+}  // namespace
+
+void check_problem(const AttentionProblem& p) {
+  for (const auto& [name, size] : {std::pair{"batch", p.batch},
+                                   {"heads", p.heads},
+                                   {"kv_heads", p.kv_heads},
+                                   {"queries", p.queries},
+                                   {"keys", p.keys},
+                                   {"width", p.width},
+                                   {"value_width", p.value_width}}) {
+    if (size < 0) fail(std::string(name) + " is " + std::to_string(size) + ", below 0");
+  }
+  if (p.heads > 0 && (p.kv_heads == 0 || p.heads % p.kv_heads != 0)) {
+    fail(std::to_string(p.heads) + " heads are not a multiple of " + std::to_string(p.kv_heads) +
+         " key/value heads");
+  }
+  if (!std::isfinite(p.scale)) fail("scale is " + std::to_string(p.scale) + "; it must be finite");
+  if (!(p.softcap >= 0) || !std::isfinite(p.softcap)) {
+    fail("softcap is " + std::to_string(p.softcap) + "; it must be finite and not negative");
+  }
+  if (!(p.dropout >= 0 && p.dropout <= 1)) {
+    fail("dropout is " + std::to_string(p.dropout) + "; it must be 0 to 1");
+  }
+  check_offsets("query_offsets", p.query_offsets, p.batch, p.queries);
+  check_offsets("key_offsets", p.key_offsets, p.batch, p.keys);
+}
+
+void check_rows(const AttentionProblem& p, const WeightsResult& result) {
+  if (result.rows == nullptr) return;
+  if (p.query_offsets != nullptr) fail("rows cannot be chosen in a ragged batch");
+  for (std::int64_t i = 0; i < result.row_count; ++i) {
+    if (result.rows[i] < 0 || result.rows[i] >= p.queries) {
+      fail("row " + std::to_string(result.rows[i]) + " of " + std::to_string(p.queries) +
+           " queries was asked for");
+    }
+  }
+}
+
+}  // namespace heed::kernels

@@ -1,0 +1,221 @@
+// Moving rows between the caller's layout and the kernels', compiled per target.
+#if defined(HEED_KERNELS_PACK_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KERNELS_PACK_INL
+#undef HEED_KERNELS_PACK_INL
+#else
+#define HEED_KERNELS_PACK_INL
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/convert.hpp"
+#include "kernels/geometry.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Rows of working-type numbers, each contiguous.
+template <class T>
+struct Rows {
+  const T* at;
+  std::ptrdiff_t stride;
+};
+
+template <class From, class T>
+HWY_INLINE void copy_rows_as(const From* from, std::ptrdiff_t row_stride,
+                             std::ptrdiff_t column_stride, std::int64_t rows, std::int64_t width,
+                             T* HWY_RESTRICT to, std::ptrdiff_t to_stride) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const From* source = from + r * row_stride;
+    T* target = to + r * to_stride;
+    if (column_stride == 1) {
+      for (std::int64_t c = 0; c < width; ++c) target[c] = from_stored<T>(source[c]);
+    } else {
+      for (std::int64_t c = 0; c < width; ++c) {
+        target[c] = from_stored<T>(source[c * column_stride]);
+      }
+    }
+    for (std::int64_t c = width; c < to_stride; ++c) target[c] = T{0};
+  }
+}
+
+/// Copies `rows` rows of `width` numbers of any stored type; fills each target row up to to_stride
+/// with zeros.
+template <class T>
+void copy_rows(const void* data, Type type, std::int64_t element, std::ptrdiff_t row_stride,
+               std::ptrdiff_t column_stride, std::int64_t rows, std::int64_t width, T* to,
+               std::ptrdiff_t to_stride) {
+  const auto run = [&](auto* from) HWY_ATTR {
+    copy_rows_as(from + element, row_stride, column_stride, rows, width, to, to_stride);
+  };
+  switch (type) {
+    case Type::float32:
+      return run(static_cast<const float*>(data));
+    case Type::float64:
+      return run(static_cast<const double*>(data));
+    case Type::bfloat16:
+      return run(static_cast<const BFloat16*>(data));
+    case Type::float16:
+      return run(static_cast<const Float16*>(data));
+  }
+}
+
+/// The rows themselves where they are contiguous and of type T, else a copy in `scratch`.
+template <class T>
+Rows<T> view_rows(const Input& input, Type type, std::int64_t element, std::int64_t rows,
+                  std::int64_t width, T* scratch, std::ptrdiff_t scratch_stride) {
+  const bool same_type = type == (sizeof(T) == 8 ? Type::float64 : Type::float32);
+  if (same_type && (input.stride[3] == 1 || width == 1)) {
+    return {static_cast<const T*>(input.data) + element, input.stride[2]};
+  }
+  copy_rows(input.data, type, element, input.stride[2], input.stride[3], rows, width, scratch,
+            scratch_stride);
+  return {scratch, scratch_stride};
+}
+
+template <class T>
+void store_row(const T* from, std::int64_t width, const Output& to, Type type,
+               std::int64_t element) {
+  const auto run = [&](auto* data) HWY_ATTR {
+    using To = std::remove_pointer_t<decltype(data)>;
+    To* target = data + element;
+    for (std::int64_t c = 0; c < width; ++c) target[c * to.stride[3]] = to_stored<To>(from[c]);
+  };
+  switch (type) {
+    case Type::float32:
+      return run(static_cast<float*>(to.data));
+    case Type::float64:
+      return run(static_cast<double*>(to.data));
+    case Type::bfloat16:
+      return run(static_cast<BFloat16*>(to.data));
+    case Type::float16:
+      return run(static_cast<Float16*>(to.data));
+  }
+}
+
+#if HWY_TARGET != HWY_SCALAR
+/// Transposes the 4 x 4 blocks of four float vectors, each 128-bit block on its own.
+template <class V>
+HWY_INLINE void transpose_blocks(hn::ScalableTag<float> d, V& a, V& b, V& c, V& e) {
+  const hn::RepartitionToWide<decltype(d)> dw;
+  const auto ab_low = hn::BitCast(dw, hn::InterleaveLower(d, a, b));
+  const auto ab_high = hn::BitCast(dw, hn::InterleaveUpper(d, a, b));
+  const auto ce_low = hn::BitCast(dw, hn::InterleaveLower(d, c, e));
+  const auto ce_high = hn::BitCast(dw, hn::InterleaveUpper(d, c, e));
+  a = hn::BitCast(d, hn::InterleaveLower(dw, ab_low, ce_low));
+  b = hn::BitCast(d, hn::InterleaveUpper(dw, ab_low, ce_low));
+  c = hn::BitCast(d, hn::InterleaveLower(dw, ab_high, ce_high));
+  e = hn::BitCast(d, hn::InterleaveUpper(dw, ab_high, ce_high));
+}
+
+/// One vector from four floats of every fourth row: block i holds from[i * 4 * stride ...].
+template <class D>
+HWY_INLINE hn::Vec<D> load_blocks(D d, const float* from, std::ptrdiff_t stride) {
+  if constexpr (hn::MaxLanes(D()) <= 4) {
+    return hn::LoadU(d, from);
+  } else {
+    const hn::Half<D> half;
+    const auto blocks = static_cast<std::ptrdiff_t>(hn::Lanes(half) / 4);
+    return hn::Combine(d, load_blocks(half, from + 4 * blocks * stride, stride),
+                       load_blocks(half, from, stride));
+  }
+}
+
+template <class D>
+HWY_INLINE void store_blocks(D d, hn::Vec<D> v, float* to, std::ptrdiff_t stride) {
+  if constexpr (hn::MaxLanes(D()) <= 4) {
+    hn::StoreU(v, d, to);
+  } else {
+    const hn::Half<D> half;
+    const auto blocks = static_cast<std::ptrdiff_t>(hn::Lanes(half) / 4);
+    store_blocks(half, hn::LowerHalf(half, v), to, stride);
+    store_blocks(half, hn::UpperHalf(half, v), to + 4 * blocks * stride, stride);
+  }
+}
+#endif
+
+/// panel[c * lanes + r] = rows[r][c]: rows become lanes. Rows from `count` to `lanes` are zero.
+template <class T>
+void rows_to_panel(Rows<T> rows, std::int64_t count, std::int64_t width, std::int64_t lanes,
+                   T* HWY_RESTRICT panel) {
+  std::int64_t r = 0;
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(T) == 4) {
+    const hn::ScalableTag<float> d;
+    const auto n = static_cast<std::int64_t>(hn::Lanes(d));
+    for (; r + n <= count; r += n) {
+      const T* from = rows.at + r * rows.stride;
+      std::int64_t c = 0;
+      for (; c + 4 <= width; c += 4) {
+        auto v0 = load_blocks(d, from + c, rows.stride);
+        auto v1 = load_blocks(d, from + c + rows.stride, rows.stride);
+        auto v2 = load_blocks(d, from + c + 2 * rows.stride, rows.stride);
+        auto v3 = load_blocks(d, from + c + 3 * rows.stride, rows.stride);
+        transpose_blocks(d, v0, v1, v2, v3);
+        T* to = panel + c * lanes + r;
+        hn::StoreU(v0, d, to);
+        hn::StoreU(v1, d, to + lanes);
+        hn::StoreU(v2, d, to + 2 * lanes);
+        hn::StoreU(v3, d, to + 3 * lanes);
+      }
+      for (; c < width; ++c) {
+        for (std::int64_t i = 0; i < n; ++i) panel[c * lanes + r + i] = from[i * rows.stride + c];
+      }
+    }
+  }
+#endif
+  for (; r < count; ++r) {
+    const T* from = rows.at + r * rows.stride;
+    for (std::int64_t c = 0; c < width; ++c) panel[c * lanes + r] = from[c];
+  }
+  if (count < lanes) {
+    for (std::int64_t c = 0; c < width; ++c) {
+      std::fill(panel + c * lanes + count, panel + (c + 1) * lanes, T{0});
+    }
+  }
+}
+
+/// rows[r][c] = panel[c * lanes + r] for r < count.
+template <class T>
+void panel_to_rows(const T* HWY_RESTRICT panel, std::int64_t count, std::int64_t width,
+                   std::int64_t lanes, T* rows, std::ptrdiff_t stride) {
+  std::int64_t r = 0;
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(T) == 4) {
+    const hn::ScalableTag<float> d;
+    const auto n = static_cast<std::int64_t>(hn::Lanes(d));
+    for (; r + n <= count; r += n) {
+      T* to = rows + r * stride;
+      std::int64_t c = 0;
+      for (; c + 4 <= width; c += 4) {
+        const T* from = panel + c * lanes + r;
+        auto v0 = hn::LoadU(d, from);
+        auto v1 = hn::LoadU(d, from + lanes);
+        auto v2 = hn::LoadU(d, from + 2 * lanes);
+        auto v3 = hn::LoadU(d, from + 3 * lanes);
+        transpose_blocks(d, v0, v1, v2, v3);
+        store_blocks(d, v0, to + c, stride);
+        store_blocks(d, v1, to + c + stride, stride);
+        store_blocks(d, v2, to + c + 2 * stride, stride);
+        store_blocks(d, v3, to + c + 3 * stride, stride);
+      }
+      for (; c < width; ++c) {
+        for (std::int64_t i = 0; i < n; ++i) to[i * stride + c] = panel[c * lanes + r + i];
+      }
+    }
+  }
+#endif
+  for (; r < count; ++r) {
+    for (std::int64_t c = 0; c < width; ++c) rows[r * stride + c] = panel[c * lanes + r];
+  }
+}
+
+}  // namespace heed::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,111 @@
+// The one matrix product of the attention kernels, compiled per target.
+#if defined(HEED_KERNELS_TILE_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KERNELS_TILE_INL
+#undef HEED_KERNELS_TILE_INL
+#else
+#define HEED_KERNELS_TILE_INL
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Accumulators of the register tile: kRows broadcast rows by kVectors vectors. 16 registers hold
+// 6 x 2 with room for two vectors and a broadcast; AVX-512 has 32.
+constexpr int kRows = 6;
+#if HWY_TARGET == HWY_AVX3
+constexpr int kVectors = 4;
+#else
+constexpr int kVectors = 2;
+#endif
+
+/// An operand read one element at a time: element (row, step) is at[row * row_stride + step *
+/// step_stride].
+template <class T>
+struct Broadcast {
+  const T* at;
+  std::ptrdiff_t row_stride;
+  std::ptrdiff_t step_stride;
+};
+
+/// sink(r, v, sum) for r < R, v < NV, with sum = Σ_t a(r, t) * vectors[t * step + v * Lanes ...].
+///
+/// Each sum is one chain of multiply-adds in the order of t: its bits do not depend on R or NV.
+template <int R, int NV, class DF, class T, class Sink>
+HWY_INLINE void multiply_tile(DF d, Broadcast<T> a, const T* HWY_RESTRICT vectors,
+                              std::ptrdiff_t step, std::int64_t steps, Sink&& sink) {
+  using V = hn::Vec<DF>;
+  const std::size_t lanes = hn::Lanes(d);
+  V sum[R][NV];
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) sum[r][v] = hn::Zero(d);
+  }
+  // Two bases, so that every address is base + {0, 1, 2} * stride, which x86 encodes directly.
+  const T* low = a.at;
+  const T* high = a.at + 3 * a.row_stride;
+  for (std::int64_t t = 0; t < steps; ++t) {
+    V b[NV];
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) b[v] = hn::LoadU(d, vectors + static_cast<std::size_t>(v) * lanes);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const V factor = hn::Set(d, r < 3 ? low[r * a.row_stride] : high[(r - 3) * a.row_stride]);
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v) sum[r][v] = hn::MulAdd(factor, b[v], sum[r][v]);
+    }
+    low += a.step_stride;
+    high += a.step_stride;
+    vectors += step;
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) sink(r, v, sum[r][v]);
+  }
+}
+
+/// multiply_tile over any number of rows; sink gets the row in the whole.
+template <int NV, class DF, class T, class Sink>
+HWY_INLINE void multiply(DF d, std::int64_t rows, Broadcast<T> a, const T* HWY_RESTRICT vectors,
+                         std::ptrdiff_t step, std::int64_t steps, Sink&& sink) {
+  std::int64_t row = 0;
+  const auto run = [&](auto height) HWY_ATTR {
+    constexpr int R = decltype(height)::value;
+    const std::int64_t first = row;
+    multiply_tile<R, NV>(d, Broadcast<T>{a.at + first * a.row_stride, a.row_stride, a.step_stride},
+                         vectors, step, steps,
+                         [&](int r, int v, auto sum) HWY_ATTR { sink(first + r, v, sum); });
+    row += R;
+  };
+  while (rows - row >= kRows + 4 || rows - row == kRows) {
+    run(std::integral_constant<int, kRows>());
+  }
+  // What is left, 1 to 5 or 7 to 9 rows, in tiles of four and five where it can: lower ones cannot
+  // hide the latency of the multiply-add.
+  if (rows - row >= kRows) run(std::integral_constant<int, 4>());
+  switch (rows - row) {
+    case 5:
+      return run(std::integral_constant<int, 5>());
+    case 4:
+      return run(std::integral_constant<int, 4>());
+    case 3:
+      return run(std::integral_constant<int, 3>());
+    case 2:
+      return run(std::integral_constant<int, 2>());
+    case 1:
+      return run(std::integral_constant<int, 1>());
+    default:
+      return;
+  }
+}
+
+}  // namespace heed::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
