@@ -4,8 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "heed/attention/align.hpp"
-#include "heed/attention/attend.hpp"
+#include "heed/attention/attention.hpp"
 #include "heed/attention/registry_json.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
@@ -124,37 +123,18 @@ std::string registry_op() {
   return all.dump();
 }
 
-// The parameters a score and an alignment need: [{name, shape, optional, init}].
+// The parameters a score and an alignment need: [{name, shape, init}].
 std::string parameters_op(const std::string& call_text, std::int64_t query_dim,
                           std::int64_t key_dim, std::int64_t value_dim) try {
   const Json call = Json::parse(call_text);
-  const Problem problem{.query_dim = query_dim, .key_dim = key_dim, .value_dim = value_dim};
-  const PartSpec score_spec = spec_from_json(call.at("score"), "score"),
-                 align_spec = spec_from_json(call.at("align"), "align");
-  const PartInfo& score_info = attention_parts().find_built(Group::score, score_spec.id);
-  const PartInfo& align_info = attention_parts().find_built(Group::align, align_spec.id);
-  if (score_info.unsupported) {
-    for (const std::string& reason : score_info.unsupported(problem)) {
-      throw InputError(fmt::format("score '{}': {}", score_info.id, reason));
-    }
-  }
-  const auto score =
-      std::get<MakeScore>(score_info.make)(resolve(score_info, score_spec.options, "score"));
-  const auto align =
-      std::get<MakeAlign>(align_info.make)(resolve(align_info, align_spec.options, "align"));
-  Letters letters = score->default_sizes(problem);
-  letters.insert({{"d_q", query_dim}, {"d_k", key_dim}, {"d_v", value_dim}});
   Json result = Json::array();
-  for (const auto& infos : {score->params(), align->params()}) {
-    for (const ParamInfo& info : infos) {
-      std::vector<std::int64_t> shape;
-      for (const std::string& letter : info.shape) shape.push_back(letters.at(letter));
-      constexpr const char* kInit[] = {"xavier", "zeros", "ones"};
-      result.push_back({{"name", info.name},
-                        {"shape", shape},
-                        {"optional", info.optional},
-                        {"init", kInit[static_cast<int>(info.init)]}});
-    }
+  for (const SizedParam& param : parameters_of(
+           spec_from_json(call.at("score"), "score"), spec_from_json(call.at("align"), "align"),
+           {.query_dim = query_dim, .key_dim = key_dim, .value_dim = value_dim})) {
+    constexpr const char* kInit[] = {"xavier", "zeros", "ones"};
+    result.push_back({{"name", param.info.name},
+                      {"shape", param.shape},
+                      {"init", kInit[static_cast<int>(param.info.init)]}});
   }
   return result.dump();
 } catch (const InputError& error) {

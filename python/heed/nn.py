@@ -42,10 +42,9 @@ class Attention(torch.nn.Module):
         self.score, self.align, self.dropout = _named(score), _named(align), dropout
         call = json.dumps({"score": self.score, "align": self.align})
         infos = json.loads(torch.ops.heed.parameters(call, query_dim, key_dim, value_dim or key_dim))
-        self._names = [info["name"] for info in infos if 0 not in info["shape"]]
+        self._names = [info["name"] for info in infos]
         for info in infos:
-            if info["name"] in self._names:
-                self.register_parameter(info["name"], torch.nn.Parameter(_initial(info)))
+            self.register_parameter(info["name"], torch.nn.Parameter(_initial(info)))
 
     def forward(self, query: Tensor | None, keys: Tensor, values: Tensor | None = None, **options):
         single = query is None or query.dim() == 2

@@ -11,6 +11,7 @@ class Soft : public Align {
   explicit Soft(const Options& options) : temperature_(get<double>(options, "temperature")) {}
 
   bool sums_to_one() const override { return true; }
+  bool plain_softmax() const override { return temperature_ == 1; }
 
   Aligned reference(const AlignInput& in, const Params&) const override {
     constexpr double kNever = -std::numeric_limits<double>::infinity();

@@ -3,9 +3,10 @@
 
 #include <cmath>
 
-#include "attention/reference.hpp"
+#include "attention/fused.hpp"
 #include "heed/attention/registry.hpp"
 #include "heed/base/error.hpp"
+#include "heed/base/words.hpp"
 
 namespace heed {
 namespace {
@@ -146,12 +147,21 @@ void share_params(const AttendOptions& options, CheckedCall& call) {
                call.problem);
 }
 
-std::string choose_kernel(Kernel wanted) {
-  HEED_CHECK(wanted == Kernel::automatic || wanted == Kernel::reference,
-             "attend: kernel '{}' is not built yet; 'reference' and 'auto' are",
-             wanted == Kernel::fused ? "fused" : "unfused");
-  return wanted == Kernel::reference ? "reference: as asked"
-                                     : "reference: no fused kernel is built yet";
+/// Which kernel serves the call, and why the others do not.
+struct Choice {
+  bool fused;
+  std::string why;
+};
+
+Choice choose_kernel(Kernel wanted, const CheckedCall& call) {
+  HEED_CHECK(wanted != Kernel::unfused,
+             "attend: kernel 'unfused' is planned, not built yet; 'fused' and 'reference' are");
+  if (wanted == Kernel::reference) return {false, "reference: as asked"};
+  const std::string reasons = join(fused_unsupported(call), "; ");
+  HEED_CHECK(wanted != Kernel::fused || reasons.empty(),
+             "attend: kernel 'fused' cannot serve this call: {}", reasons);
+  if (reasons.empty()) return {true, "fused: dot"};
+  return {false, "reference: the fused kernel cannot serve this call: " + reasons};
 }
 
 // Takes the heads axis out again, and restores the layout.
@@ -220,9 +230,9 @@ AttendResult attend(const Tensor& query, const Tensor& key, const Tensor& value,
   }
   call.want = options.want;
 
-  const std::string kernel = choose_kernel(options.kernel);
-  AttendResult result = attend_reference(call);
-  if (options.want.kernel) result.kernel = kernel;
+  const Choice choice = choose_kernel(options.kernel, call);
+  AttendResult result = choice.fused ? attend_fused(call) : attend_reference(call);
+  if (options.want.kernel) result.kernel = choice.why;
   restore(result, heads_axis, options.layout);
   return result;
 }

@@ -10,14 +10,7 @@
 
 namespace heed {
 
-Tensor make_parameter(const std::string& owner, const ParamInfo& info, const Letters& letters) {
-  std::vector<std::int64_t> shape;
-  for (const std::string& letter : info.shape) {
-    const auto size = letters.find(letter);
-    HEED_CHECK(size != letters.end(), "{}: the size {} of parameter {} is not set", owner, letter,
-               info.name);
-    shape.push_back(size->second);
-  }
+Tensor SizedParam::initial() const {
   Tensor value = torch::zeros(shape);
   if (info.init == Init::ones) return value.fill_(1);
   if (info.init == Init::xavier && shape.size() == 2)
@@ -30,34 +23,43 @@ Tensor make_parameter(const std::string& owner, const ParamInfo& info, const Let
   return value;
 }
 
-AttentionImpl::AttentionImpl(AttentionConfig config, const Problem& problem)
-    : config_(std::move(config)) {
-  attention_parts().find_built(Group::dimensionality, config_.dimensionality);
-  const PartInfo& score_info = attention_parts().find_built(Group::score, config_.score.id);
-  const PartInfo& align_info = attention_parts().find_built(Group::align, config_.align.id);
-  config_.score.options = resolve(score_info, config_.score.options, "score");
-  config_.align.options = resolve(align_info, config_.align.options, "align");
+std::vector<SizedParam> parameters_of(const PartSpec& score_spec, const PartSpec& align_spec,
+                                      const Problem& problem) {
+  const PartInfo& score_info = attention_parts().find_built(Group::score, score_spec.id);
+  const PartInfo& align_info = attention_parts().find_built(Group::align, align_spec.id);
   for (const PartInfo* info : {&score_info, &align_info}) {
     if (!info->unsupported) continue;
     for (const std::string& reason : info->unsupported(problem)) {
-      throw InputError(fmt::format("{} '{}': {}", heed::name(info->group), info->id, reason));
+      throw InputError(fmt::format("{} '{}': {}", name(info->group), info->id, reason));
     }
   }
-  const auto score = std::get<MakeScore>(score_info.make)(config_.score.options);
-  const auto align = std::get<MakeAlign>(align_info.make)(config_.align.options);
+  const auto score =
+      std::get<MakeScore>(score_info.make)(resolve(score_info, score_spec.options, "score"));
+  const auto align =
+      std::get<MakeAlign>(align_info.make)(resolve(align_info, align_spec.options, "align"));
   Letters letters = score->default_sizes(problem);
   letters.insert(
       {{"d_q", problem.query_dim}, {"d_k", problem.key_dim}, {"d_v", problem.value_dim}});
-  const auto add = [&](const std::vector<ParamInfo>& infos, const std::string& owner) {
+  std::vector<SizedParam> result;
+  for (const auto& infos : {score->params(), align->params()}) {
     for (const ParamInfo& info : infos) {
-      const bool needs_query =
+      const bool meets_query =
           std::find(info.shape.begin(), info.shape.end(), "d_q") != info.shape.end();
-      if (needs_query && problem.query_dim == 0) continue;
-      register_parameter(info.name, make_parameter(owner, info, letters));
+      if (meets_query && problem.query_dim == 0) continue;
+      SizedParam sized{.info = info};
+      for (const std::string& letter : info.shape) sized.shape.push_back(letters.at(letter));
+      result.push_back(std::move(sized));
     }
-  };
-  add(score->params(), score_info.id);
-  add(align->params(), align_info.id);
+  }
+  return result;
+}
+
+AttentionImpl::AttentionImpl(AttentionConfig config, const Problem& problem)
+    : config_(std::move(config)) {
+  attention_parts().find_built(Group::dimensionality, config_.dimensionality);
+  for (const SizedParam& param : parameters_of(config_.score, config_.align, problem)) {
+    register_parameter(param.info.name, param.initial());
+  }
 }
 
 Tensor AttentionImpl::attend(const Tensor& query, const Input& keys, const TraceSlot& slot) {

@@ -79,22 +79,35 @@ Tensor finish_scores(const CheckedCall& call, Tensor e) {
   return e;
 }
 
+// The scores as they are, of masked pairs too: after bias, before mask.
+Tensor raw_scores(const CheckedCall& call, torch::ScalarType type) {
+  const Visibility& see = call.visibility;
+  const Tensor q = call.query.defined() ? call.query.to(type) : Tensor();
+  const Tensor k = repeat_heads(call.key.to(type), see.H);
+  Tensor e = finish_scores(call, call.score->reference(q, k, to_type(call.score_params, type)));
+  if (see.bias.defined()) e = e + see.bias.to(type);
+  return e.expand({see.B, see.H, see.Q, see.K});
+}
+
 void reduce(const Want& want, const Tensor& weights, torch::ScalarType type, AttendResult& result) {
   if (want.weights) result.weights = weights.to(type);
-  if (want.entropy) result.entropy = -torch::xlogy(weights, weights).sum(-1);
-  if (want.received) result.received = weights.sum(2);
+  if (want.entropy) result.entropy = (-torch::xlogy(weights, weights).sum(-1)).to(torch::kFloat32);
+  if (want.received) result.received = weights.sum(2).to(torch::kFloat32);
   if (!want.rows.empty())
     result.rows = weights.index_select(2, torch::tensor(want.rows, weights.device())).to(type);
-  if (want.topk > 0) {
-    // A stable sort keeps ties at the lower key.
-    const auto [sorted, keys] = weights.sort(true, -1, true);
-    const std::int64_t k = std::min(want.topk, weights.size(-1));
-    result.topk_weights = sorted.narrow(-1, 0, k).to(type);
-    result.topk_keys = keys.narrow(-1, 0, k);
-  }
+  if (want.topk > 0) take_top_keys(weights, want.topk, type, result);
 }
 
 }  // namespace
+
+void take_top_keys(const Tensor& weights, std::int64_t k, torch::ScalarType type,
+                   AttendResult& result) {
+  // A stable sort keeps ties at the lower key.
+  const auto [sorted, keys] = weights.sort(true, -1, true);
+  const std::int64_t count = std::min(k, weights.size(-1));
+  result.topk_weights = sorted.narrow(-1, 0, count).to(type);
+  result.topk_keys = keys.narrow(-1, 0, count);
+}
 
 AttendResult attend_reference(const CheckedCall& call) {
   const torch::ScalarType given = call.value.scalar_type();
@@ -112,15 +125,13 @@ AttendResult attend_reference(const CheckedCall& call) {
     Tensor e = finish_scores(call, clean.scores(*call.score, to_type(call.score_params, type)));
     e = e.expand({see.B, see.H, see.Q, see.K});
     if (see.bias.defined()) {
-      if (call.want.scores) result.scores = (e + see.bias.to(type)).to(given);
       e = e + torch::where(keep, see.bias.to(type), 0.0);  // a masked bias may be NaN
-    } else if (call.want.scores) {
-      result.scores = e.to(given);
     }
+    if (call.want.scores) result.scores = raw_scores(call, type).to(given);
     Aligned aligned = call.align->reference({.scores = e, .keep = keep, .sink = call.sink},
                                             to_type(call.align_params, type));
     weights = aligned.weights;
-    if (call.want.lse) result.lse = aligned.lse;
+    if (call.want.lse && aligned.lse.defined()) result.lse = aligned.lse.to(torch::kFloat32);
   }
   reduce(call.want, weights, given, result);
   if (call.dropout_p > 0) weights = weights * dropout_mask(weights, call.dropout_p, call.seed);

@@ -20,6 +20,10 @@ struct CheckedCall {
   Want want;
 };
 
+/// The k largest weights of each query and their keys, ties to the lower key, into `result`.
+void take_top_keys(const Tensor& weights, std::int64_t k, torch::ScalarType type,
+                   AttendResult& result);
+
 /// The contract in plain tensor operations, on any device; O(Q K) memory.
 AttendResult attend_reference(const CheckedCall& call);
 

@@ -6,6 +6,8 @@ namespace {
 
 class Dot : public Score {
  public:
+  bool dot_form() const override { return true; }
+
   Tensor reference(const Tensor& q, const Tensor& k, const Params&) const override {
     return torch::matmul(q, k.transpose(-1, -2));
   }
@@ -21,8 +23,9 @@ PartInfo dot() {
       .formula = R"(q \cdot k)",
       .paper = "Luong et al. 2015, eq. 8",
       .time = "O(Q K d)",
-      .memory = "O(Q K) reference",
+      .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "the cheapest; for narrow keys, or keys of unit length",
+      .fused = "dot",
       .unsupported = same_width,
       .make = [](const Options&) -> std::unique_ptr<Score> { return std::make_unique<Dot>(); },
   };

@@ -9,6 +9,12 @@ class General : public Score {
     return {{.name = "W", .shape = {"d_k", "d_q"}}};
   }
 
+  bool dot_form() const override { return true; }
+  std::pair<Tensor, Tensor> dot_operands(const Tensor& q, const Tensor& k,
+                                         const Params& params) const override {
+    return {project(params.at("W"), q), k};
+  }
+
   // W meets the query: Q vectors to transform, not K.
   Tensor reference(const Tensor& q, const Tensor& k, const Params& params) const override {
     return torch::matmul(project(params.at("W"), q), k.transpose(-1, -2));
@@ -25,8 +31,9 @@ PartInfo general() {
       .formula = R"(k \cdot W q)",
       .paper = "Luong et al. 2015, eq. 8",
       .time = "O(Q d_q d_k + Q K d_k)",
-      .memory = "O(Q K) reference",
+      .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "when query and key differ in width or kind",
+      .fused = "dot, after W q by torch",
       .make = [](const Options&) -> std::unique_ptr<Score> { return std::make_unique<General>(); },
   };
 }

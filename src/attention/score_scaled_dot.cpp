@@ -8,6 +8,8 @@ namespace {
 
 class ScaledDot : public Score {
  public:
+  bool dot_form() const override { return true; }
+
   double default_scale(const Problem& problem) const override {
     return 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(problem.key_dim, 1)));
   }
@@ -27,8 +29,9 @@ PartInfo scaled_dot() {
       .formula = R"(\frac{q \cdot k}{\sqrt{d_k}})",
       .paper = "Vaswani et al. 2017, eq. 1",
       .time = "O(Q K d)",
-      .memory = "O(Q K) reference",
+      .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "the default; needed instead of dot when keys are wide",
+      .fused = "dot",
       .unsupported = same_width,
       .make = [](const Options&) -> std::unique_ptr<Score> {
         return std::make_unique<ScaledDot>();

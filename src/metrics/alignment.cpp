@@ -14,7 +14,7 @@ namespace {
 
 void sort_unique(std::vector<Link>& links) {
   std::ranges::sort(links);
-  links.erase(std::ranges::unique(links).begin(), links.end());
+  links.erase(std::unique(links.begin(), links.end()), links.end());
 }
 
 std::optional<std::uint32_t> parse_index(std::string_view digits) {

@@ -51,7 +51,7 @@ Coded encode(std::span<const std::string> predicted, std::span<const std::string
   names.insert(names.end(), predicted.begin(), predicted.end());
   names.insert(names.end(), options.labels.begin(), options.labels.end());
   std::ranges::sort(names);
-  names.erase(std::ranges::unique(names).begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   const auto code = [&](const std::string& label) {
     return static_cast<std::uint32_t>(std::ranges::lower_bound(names, label) - names.begin());
   };

@@ -212,6 +212,7 @@ Metric measure_ranking(const Request& request) {
 
 std::vector<Image> read_images(const std::vector<fs::path>& paths, bool grey) {
   std::vector<Image> images;
+  images.reserve(paths.size());
   for (const fs::path& path : paths) images.push_back(read_image(path, grey));
   return images;
 }

@@ -21,7 +21,7 @@ using Candidates = std::vector<std::vector<Candidate>>;
 struct Position {
   std::vector<std::uint64_t> taken;
   std::size_t last = kNone;
-  auto operator<=>(const Position&) const = default;
+  bool operator==(const Position&) const = default;
 };
 
 struct Hash {

@@ -77,6 +77,7 @@ std::optional<double> kendall_tau(std::span<const double> a, std::span<const dou
   const double tied_both =
       tied_pairs(order, [&](auto i, auto j) { return a[i] == a[j] && b[i] == b[j]; });
   std::vector<double> sorted;
+  sorted.reserve(order.size());
   for (const std::size_t i : order) sorted.push_back(b[i]);
   const double discordant = count_exchanges(sorted);
   std::ranges::sort(order, {}, [&](std::size_t i) { return b[i]; });

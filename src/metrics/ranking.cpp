@@ -65,7 +65,7 @@ SegmentSums collect(std::string_view name, std::span<const Ranking> rankings,
   return sums;
 }
 
-Metric summarise(std::string name, SegmentSums sums, std::size_t k, std::size_t column,
+Metric summarise(const std::string& name, SegmentSums sums, std::size_t k, std::size_t column,
                  Parameters parameters) {
   const std::vector<double> t = sums.total();
   Metric metric{.name = name, .signature = signature(name, parameters)};

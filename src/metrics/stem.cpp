@@ -70,11 +70,10 @@ void step_1b(std::u32string& word) {
   const std::u32string before = word;
   apply(word, {{U"ed", U""}, {U"ing", U""}}, [](Text stem, Text) { return has_vowel(stem); });
   if (word == before) return;
-  if (word.ends_with(U"at") || word.ends_with(U"bl") || word.ends_with(U"iz")) {
-    word += U'e';
-  } else if (ends_double_consonant(word)) {
+  const bool wants_e = word.ends_with(U"at") || word.ends_with(U"bl") || word.ends_with(U"iz");
+  if (!wants_e && ends_double_consonant(word)) {
     if (Text(U"lsz").find(word.back()) == Text::npos) word.pop_back();
-  } else if (measure(word) == 1 && ends_cvc(word)) {
+  } else if (wants_e || (measure(word) == 1 && ends_cvc(word))) {
     word += U'e';
   }
 }

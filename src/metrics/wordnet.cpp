@@ -154,7 +154,7 @@ std::vector<Synset> WordNet::synsets(std::string_view word) const {
     }
   }
   std::ranges::sort(found);
-  found.erase(std::ranges::unique(found).begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 

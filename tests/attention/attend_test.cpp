@@ -113,7 +113,8 @@ TEST_F(Contract, LogSumExpIsNaturalAndCountsTheSink) {
   const Tensor with = torch::cat({e, sink.view({1, 4, 1, 1}).expand({2, 4, 3, 1})}, -1);
   want_weights.sink = sink;
   const AttendResult r = attend(q, k, v, want_weights);
-  EXPECT_LT(gap(r.lse, torch::logsumexp(with, -1)), 1e-13);
+  EXPECT_EQ(r.lse.scalar_type(), torch::kFloat32);
+  EXPECT_LT(gap(r.lse, torch::logsumexp(with, -1)), 1e-6);
   EXPECT_LT(gap(r.weights, torch::softmax(with, -1).narrow(-1, 0, 5)), 1e-13);
 }
 
@@ -129,7 +130,7 @@ TEST_F(Contract, AlibiAddsMinusSlopeTimesDistance) {
 
 TEST_F(Contract, GroupedHeadsServeRunsOfQueryHeads) {
   const Tensor expected = attend(q, k.repeat_interleave(2, 1), v.repeat_interleave(2, 1)).output;
-  EXPECT_TRUE(torch::equal(attend(q, k, v).output, expected));
+  EXPECT_LT(gap(attend(q, k, v).output, expected), 1e-14);
 }
 
 TEST_F(Contract, LayoutsAgreeAndThreeDimensionsHaveNoHeads) {
@@ -149,8 +150,8 @@ TEST_F(Contract, ReductionsAreThoseOfTheWeights) {
   const AttendResult r = attend(
       q, k, v,
       {.want = {.weights = true, .entropy = true, .received = true, .topk = 2, .rows = {2, 0}}});
-  EXPECT_LT(gap(r.entropy, -(r.weights * r.weights.log()).sum(-1)), 1e-14);
-  EXPECT_LT(gap(r.received, r.weights.sum(2)), 1e-14);
+  EXPECT_LT(gap(r.entropy, -(r.weights * r.weights.log()).sum(-1)), 1e-6);
+  EXPECT_LT(gap(r.received, r.weights.sum(2)), 1e-6);
   EXPECT_TRUE(torch::equal(r.topk_weights, std::get<0>(r.weights.topk(2))));
   EXPECT_TRUE(torch::equal(r.weights.gather(-1, r.topk_keys), r.topk_weights));
   EXPECT_TRUE(torch::equal(r.rows.select(2, 0), r.weights.select(2, 2)));

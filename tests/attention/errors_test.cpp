@@ -78,7 +78,10 @@ TEST_F(Errors, SuggestTheNearestPart) {
   EXPECT_THAT(of({.params = {{"W", torch::ones({8, 8})}}}),
               HasSubstr("unknown parameter 'W'; it takes none"));
   EXPECT_THAT(of({}, k, v, {.score = "dot"}), HasSubstr("score 'dot' needs a query"));
-  EXPECT_THAT(of({.kernel = Kernel::fused}), HasSubstr("kernel 'fused' is not built yet"));
+  EXPECT_THAT(
+      of({.align = {"soft", {{"temperature", 2.0}}}, .kernel = Kernel::fused}),
+      HasSubstr("kernel 'fused' cannot serve this call: the alignment is not a plain softmax"));
+  EXPECT_THAT(of({.kernel = Kernel::unfused}), HasSubstr("'unfused' is planned"));
 }
 
 TEST_F(Errors, OfAModuleComeWhenItIsMade) {

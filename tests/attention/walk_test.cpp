@@ -16,6 +16,7 @@ constexpr auto kDouble = torch::kFloat64;
 
 struct Pair {
   std::string score, align;
+  Kernel kernel = Kernel::reference;
 };
 
 std::vector<Pair> all_pairs() {
@@ -23,8 +24,11 @@ std::vector<Pair> all_pairs() {
   for (const PartInfo& score : attention_parts().parts()) {
     if (score.group != Group::score || score.status != Status::built) continue;
     for (const PartInfo& align : attention_parts().parts()) {
-      if (align.group == Group::align && align.status == Status::built)
+      if (align.group == Group::align && align.status == Status::built) {
         pairs.push_back({score.id, align.id});
+        if (!score.fused.empty() && align.id == "soft")
+          pairs.push_back({score.id, align.id, Kernel::fused});
+      }
     }
   }
   return pairs;
@@ -32,18 +36,9 @@ std::vector<Pair> all_pairs() {
 
 /// Random parameters of a score and an alignment, in float64.
 Params random_params(const Pair& pair, const Problem& problem) {
-  const PartInfo& score_info = attention_parts().find(Group::score, pair.score);
-  const PartInfo& align_info = attention_parts().find(Group::align, pair.align);
-  const auto score = std::get<MakeScore>(score_info.make)(resolve(score_info, {}, "test"));
-  const auto align = std::get<MakeAlign>(align_info.make)(resolve(align_info, {}, "test"));
-  Letters letters = score->default_sizes(problem);
-  letters.insert(
-      {{"d_q", problem.query_dim}, {"d_k", problem.key_dim}, {"d_v", problem.value_dim}});
   Params params;
-  for (const auto& infos : {score->params(), align->params()}) {
-    for (const ParamInfo& info : infos) {
-      params[info.name] = torch::randn_like(make_parameter("test", info, letters), kDouble);
-    }
+  for (const SizedParam& param : parameters_of(pair.score, pair.align, problem)) {
+    params[param.info.name] = torch::randn(param.shape, kDouble);
   }
   return params;
 }
@@ -65,7 +60,8 @@ class EveryPair : public testing::TestWithParam<Pair> {
     v = torch::randn({2, 2, 6, problem.value_dim}, kDouble);
     options = {.score = GetParam().score,
                .align = GetParam().align,
-               .params = random_params(GetParam(), problem)};
+               .params = random_params(GetParam(), problem),
+               .kernel = GetParam().kernel};
     options.lengths = torch::tensor({6, 4});
   }
 
@@ -113,15 +109,19 @@ TEST_P(EveryPair, ABatchOfMixedLengthsEqualsEachAlone) {
 }
 
 TEST_P(EveryPair, LengthsZeroAndOneAreLegal) {
-  const Tensor none =
-      attend(q, k.narrow(2, 0, 0), v.narrow(2, 0, 0),
-             {.score = GetParam().score, .align = GetParam().align, .params = options.params})
-          .output;
+  const Tensor none = attend(q, k.narrow(2, 0, 0), v.narrow(2, 0, 0),
+                             {.score = GetParam().score,
+                              .align = GetParam().align,
+                              .params = options.params,
+                              .kernel = GetParam().kernel})
+                          .output;
   EXPECT_EQ(none.abs().sum().item<double>(), 0);
-  const Tensor no_query =
-      attend(q.narrow(2, 0, 0), k, v,
-             {.score = GetParam().score, .align = GetParam().align, .params = options.params})
-          .output;
+  const Tensor no_query = attend(q.narrow(2, 0, 0), k, v,
+                                 {.score = GetParam().score,
+                                  .align = GetParam().align,
+                                  .params = options.params,
+                                  .kernel = GetParam().kernel})
+                              .output;
   EXPECT_EQ(no_query.size(2), 0);
   options.lengths = torch::tensor({1, 0});
   const Tensor one = attend(q, k, v, options).output;
@@ -155,7 +155,8 @@ TEST_P(EveryPair, ParametersOfEachHeadEqualHeadsAlone) {
 }
 
 std::string case_name(const testing::TestParamInfo<Pair>& info) {
-  std::string name = info.param.score + "_" + info.param.align;
+  std::string name = info.param.score + "_" + info.param.align +
+                     (info.param.kernel == Kernel::fused ? "_fused" : "");
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
   return name;
 }

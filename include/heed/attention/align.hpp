@@ -25,6 +25,9 @@ class Align {
   /// True if the weights of a row with something to attend to sum to one (without a sink).
   virtual bool sums_to_one() const = 0;
 
+  /// True if it is softmax and no more, which the fused kernel computes block by block.
+  virtual bool plain_softmax() const { return false; }
+
   virtual Aligned reference(const AlignInput& input, const Params& params) const = 0;
 };
 

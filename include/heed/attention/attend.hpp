@@ -27,7 +27,7 @@ struct Causal {
 struct Want {
   bool weights = false;            // [B, H, Q, K], before dropout
   bool scores = false;             // [B, H, Q, K], after bias, before mask
-  bool lse = false;                // [B, H, Q], natural, float32 (float64 for float64)
+  bool lse = false;                // [B, H, Q], natural, float32
   bool entropy = false;            // [B, H, Q], of the weights, natural
   bool received = false;           // [B, H, K], Σ over queries of the weight a key gets
   bool kernel = false;             // which kernel ran, and why the others could not

@@ -19,8 +19,19 @@ struct AttentionConfig {
   double dropout = 0;  // on the weights, in training
 };
 
-/// Fills a parameter at the start; `shape` from the formula's letters.
-Tensor make_parameter(const std::string& owner, const ParamInfo& info, const Letters& letters);
+/// A parameter with its sizes.
+struct SizedParam {
+  ParamInfo info;
+  std::vector<std::int64_t> shape;
+
+  /// Its value at the start.
+  Tensor initial() const;
+};
+
+/// The parameters of a score and an alignment for these widths; those that meet a query are left
+/// out when there is none. InputError if a part is unknown, planned, or cannot serve.
+std::vector<SizedParam> parameters_of(const PartSpec& score, const PartSpec& align,
+                                      const Problem& problem);
 
 /// One attention module: score, align and combine with their learned parameters.
 class AttentionImpl : public torch::nn::Module {

@@ -54,6 +54,15 @@ class Score {
   /// `q` is undefined where a score may do without a query (then Q = 1).
   virtual Tensor reference(const Tensor& q, const Tensor& k, const Params& params) const = 0;
 
+  /// True if the score is a dot product of transformed vectors, `dot_operands`: the fused kernel
+  /// then serves it. What transforms them is plain tensor operations, so gradients need no more
+  /// code.
+  virtual bool dot_form() const { return false; }
+  virtual std::pair<Tensor, Tensor> dot_operands(const Tensor& q, const Tensor& k,
+                                                 const Params&) const {
+    return {q, k};
+  }
+
   /// True if the formula has a form without a query.
   virtual bool query_optional() const { return false; }
 };

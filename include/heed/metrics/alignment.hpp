@@ -12,7 +12,7 @@ namespace heed::metrics {
 /// Source word `source` and target word `target` translate each other; both count from 0.
 struct Link {
   std::uint32_t source = 0, target = 0;
-  auto operator<=>(const Link&) const = default;
+  auto operator<=>(const Link&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14
 };
 
 /// The links of one sentence pair, sorted and without repetition. A link may stand in both lists:

@@ -15,7 +15,7 @@ namespace heed::metrics {
 struct Synset {
   std::size_t part = 0;  ///< 0 noun, 1 verb, 2 adjective, 3 adverb
   std::size_t offset = 0;
-  auto operator<=>(const Synset&) const = default;
+  auto operator<=>(const Synset&) const = default;  // NOLINT(modernize-use-nullptr): clang-tidy 14
 };
 
 /// Princeton WordNet's database files (Debian: wordnet-base), read into memory and searched there:
