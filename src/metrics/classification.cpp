@@ -34,6 +34,7 @@ struct Counts {
 struct Coded {
   std::vector<std::string> names;
   std::vector<std::uint32_t> predicted, gold;
+  std::vector<bool> named;  ///< by label: asked for, so it counts even where it does not occur
   std::size_t positive = 0;
 };
 
@@ -61,6 +62,8 @@ Coded encode(std::span<const std::string> predicted, std::span<const std::string
                "the positive label '{}' does not occur{}", options.positive,
                suggestion(options.positive, names));
   }
+  coded.named.resize(names.size());
+  for (const std::string& label : options.labels) coded.named[code(label)] = true;
   for (const std::string& label : predicted) coded.predicted.push_back(code(label));
   for (const std::string& label : gold) coded.gold.push_back(code(label));
   return coded;
@@ -89,8 +92,7 @@ Scores averaged(const Counts& counts, const Coded& coded, const ClassificationOp
   Scores sum;
   double weights = 0;
   for (std::size_t c = 0; c < coded.names.size(); ++c) {
-    const bool occurs = counts.gold[c] > 0 || counts.predicted[c] > 0 ||
-                        std::ranges::find(options.labels, coded.names[c]) != options.labels.end();
+    const bool occurs = counts.gold[c] > 0 || counts.predicted[c] > 0 || coded.named[c];
     const double weight = options.average == Average::weighted ? counts.gold[c] : occurs;
     const Scores one = counts.of(c);
     sum.precision += weight * one.precision;

@@ -52,3 +52,12 @@ def test_run_again_it_only_reports(heed, demo):
     before = (out / "additive-1" / "weights.safetensors").stat().st_mtime_ns
     assert heed("demo", "--out", out).returncode == 0
     assert (out / "additive-1" / "weights.safetensors").stat().st_mtime_ns == before
+
+
+def test_a_demo_of_another_version_is_made_anew(heed, demo):
+    out, _ = demo
+    config = out / "general-3" / "config.toml"
+    config.write_text(config.read_text().replace("epochs = 8", "epochs = 7"))
+    done = heed("demo", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "epochs = 8" in config.read_text()
