@@ -7,7 +7,7 @@ from pathlib import Path
 
 def main() -> int:
     total = failed = skipped = 0
-    for report in sorted(Path(sys.argv[1]).glob("*.xml")):
+    for report in sorted(Path(sys.argv[1]).rglob("*.xml")):
         for case in ET.parse(report).getroot().iter("testcase"):
             total += 1
             if case.find("failure") is not None or case.find("error") is not None:
