@@ -87,12 +87,14 @@ void run_demo(const DemoArgs& args) {
     for (int seed = 1; seed <= args.seeds; ++seed) {
       const std::string name = fmt::format("{}-{}", variant.name, seed);
       const fs::path config = out / "configs" / (name + ".toml");
-      const std::string toml = to_toml(demo_config(variant, seed));
-      write_file(config, toml);
+      write_file(config, to_toml(demo_config(variant, seed)));
       runs.push_back(out / name);
       // A demo of another version is made anew; one of this version goes on where it was.
       const fs::path made_with = RunFiles{runs.back()}.config();
-      if (fs::exists(made_with) && read_file(made_with) != toml) fs::remove_all(runs.back());
+      if (fs::exists(made_with) &&
+          read_file(made_with) != to_toml(load_config(config, registry()))) {
+        fs::remove_all(runs.back());
+      }
       jobs.push_back({"train", config.string(), "--out", runs.back().string(), "--resume",
                       "--quiet", "--threads", "1"});
     }
