@@ -72,18 +72,19 @@ void backward_tile(const ScoreSetup<T>& setup, const KeyChunk& chunk, Rows<T> ke
       constexpr int NV = vectors.value;
       const Cover cover =
           gradient_tile<NV>(setup, panel, lane, tile_keys, tile_values, from, count, block);
-      guarded |= cover != Cover::all;
+      const bool sparse = cover != Cover::all || p.align != Align::soft;  // some slopes may be 0
+      guarded |= sparse;
       if (cover == Cover::none) return;
       begin = std::min(begin, lane);
       end = std::max(end, lane + panel.count);
-      if (cover == Cover::part && !x.checked_keys) {
+      if (sparse && !x.checked_keys) {
         x.any_bad_keys = find_non_finite(keys, chunk.count, p.width, x.bad_keys);
         x.checked_keys = true;
       }
       hn::Vec<decltype(d)> keep[NV];
       for (int v = 0; v < NV; ++v) keep[v] = hn::Set(d, T{1});
       T* sums = x.query_sums + lane * p.width;
-      if (cover == Cover::part && x.any_bad_keys) {
+      if (sparse && x.any_bad_keys) {
         add_weighted_rows_guarded<NV, T>(block.slopes + lane, kQueryBlock, nullptr,
                                          x.bad_keys + skip, tile_keys, count, p.width, keep, sums);
       } else {
@@ -272,7 +273,7 @@ void attention_backward(const AttentionProblem& problem, const BackwardInputs& i
     HWY_DYNAMIC_DISPATCH(backward_impl)(call);
   });
   if (result.bias.data != nullptr) bias_gradient(problem, inputs, result.bias, entries);
-  if (result.sink != nullptr) sink_gradient(problem, inputs, result.sink, entries);
+  row_gradients(problem, inputs, result, entries);
 }
 
 }  // namespace heed::kernels

@@ -68,8 +68,8 @@ struct BackwardCall {
 void bias_gradient(const AttentionProblem& problem, const BackwardInputs& inputs,
                    const Output& result, const std::vector<Entry>& entries);
 
-/// Gradient of the sink logits, [H].
-void sink_gradient(const AttentionProblem& problem, const BackwardInputs& inputs, void* result,
-                   const std::vector<Entry>& entries);
+/// Gradients of the sink logits, of alpha and of the centers, where they are wanted.
+void row_gradients(const AttentionProblem& problem, const BackwardInputs& inputs,
+                   const BackwardResult& result, const std::vector<Entry>& entries);
 
 }  // namespace heed::kernels

@@ -46,8 +46,30 @@ void check_problem(const AttentionProblem& p) {
   if (!(p.dropout >= 0 && p.dropout <= 1)) {
     fail("dropout is " + std::to_string(p.dropout) + "; it must be 0 to 1");
   }
+  if (p.align != Align::soft && p.sink != nullptr) fail("a sink goes with soft alignment only");
+  if (p.align == Align::entmax) {
+    if (p.alpha == nullptr) fail("entmax needs alpha");
+    for (std::int64_t h = 0; h < p.heads; ++h) {
+      const double alpha = p.type == Type::float64 ? static_cast<const double*>(p.alpha)[h]
+                                                   : static_cast<const float*>(p.alpha)[h];
+      if (!(alpha > 1) || !std::isfinite(alpha)) {
+        fail("alpha is " + std::to_string(alpha) + "; it must be finite and above 1");
+      }
+    }
+  }
+  if (p.align == Align::top_k && p.top < 1) {
+    fail("top is " + std::to_string(p.top) + "; it must be above 0");
+  }
+  if (p.align == Align::local_p && (p.center.data == nullptr || !(p.reach > 0))) {
+    fail("local_p needs centers and a reach above 0");
+  }
   check_offsets("query_offsets", p.query_offsets, p.batch, p.queries);
   check_offsets("key_offsets", p.key_offsets, p.batch, p.keys);
+}
+
+bool needs_mean(const AttentionProblem& p) {
+  return p.align == Align::sparsemax || p.align == Align::entmax15 || p.align == Align::entmax ||
+         (p.align == Align::hard && p.straight_through);
 }
 
 void check_rows(const AttentionProblem& p, const WeightsResult& result) {

@@ -26,7 +26,7 @@ HWY_INLINE void add_weighted_rows(const T* weights, std::int64_t pitch, Rows<T> 
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   multiply<NV>(d, width, Broadcast<T>{rows.at, 1, rows.stride}, weights, pitch, count,
-               [&](std::int64_t c, int v, auto sum) HWY_ATTR {
+               [=, &keep](std::int64_t c, int v, auto sum) HWY_ATTR {
                  T* at = sums + (c * NV + v) * lanes;
                  hn::Store(hn::MulAdd(hn::Load(d, at), keep[v], sum), d, at);
                });
@@ -82,7 +82,7 @@ void add_tile_products(const T* weights, std::int64_t pitch, std::int64_t count,
       const auto run = [&](auto vectors) HWY_ATTR {
         multiply<vectors.value>(d, count, Broadcast<T>{weights + from, pitch, 1},
                                 rows + from * width + c, width, to - from,
-                                [&](std::int64_t r, int v, auto sum) HWY_ATTR {
+                                [=](std::int64_t r, int v, auto sum) HWY_ATTR {
                                   T* at = sums + r * width + c + v * lanes;
                                   hn::Store(hn::Add(hn::Load(d, at), sum), d, at);
                                 });

@@ -44,9 +44,10 @@ T finish_row(const ScoreSetup<T>& setup, std::int64_t query, RowEnd<T> end,
                                 : static_cast<float>(natural + std::log(end.sum));
   }
   if (result.state != nullptr) {
-    T* state = static_cast<T*>(result.state) + 2 * row;
+    T* state = static_cast<T*>(result.state) + kRowState * row;
     state[0] = end.empty ? T{0} : end.top;
     state[1] = end.empty ? T{0} : T{1} / end.sum;
+    state[2] = state[3] = T{0};
   }
   return end.empty ? T{0} : shrink / end.sum;
 }

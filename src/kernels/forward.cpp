@@ -9,6 +9,7 @@
 #include "kernels/decode.hpp"
 #include "kernels/geometry.hpp"
 #include "kernels/parallel.hpp"
+#include "kernels/rows.hpp"
 #include "kernels/scratch.hpp"
 #include "kernels/simd_internal.hpp"
 
@@ -259,6 +260,7 @@ void attention_forward(const AttentionProblem& problem, const ForwardResult& res
   const std::vector<Entry> entries = make_entries(problem);
   const std::vector<QueryBlock> blocks = make_query_blocks(problem, entries);
   const auto items = static_cast<std::int64_t>(blocks.size());
+  if (problem.align != Align::soft) return rows_forward(problem, result, entries, blocks);
   decode_forward(problem, result, entries);
   WorkQueue queue(items);
   const ForwardCall call{problem, result, entries, blocks, queue};

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "kernels/align-inl.hpp"
 #include "kernels/dropout-inl.hpp"
 #include "kernels/exp-inl.hpp"
 #include "kernels/scores-inl.hpp"
@@ -45,9 +46,10 @@ struct GradientBlock {
         queries(memory.take(kQueryBlock * p.width)),
         grads(memory.take(kQueryBlock * p.value_width)),
         out(memory.take(value_width)),
-        top(memory.take(kQueryBlock)),
-        divide(memory.take(kQueryBlock)),
+        lanes(memory),
         mean(memory.take(kQueryBlock)),
+        grad_logp(memory.take(kQueryBlock)),
+        gains(p.align == Align::soft ? nullptr : memory.take(kKeyBlock * kQueryBlock)),
         dropped(p.dropout > 0 ? memory.take(kKeyBlock * kQueryBlock) : nullptr),
         tile{memory.take(kKeyBlock * kQueryBlock), memory.take(kKeyBlock * kQueryBlock),
              memory.take(kKeyBlock * kQueryBlock),
@@ -64,7 +66,7 @@ struct GradientBlock {
             const BackwardInputs& inputs) {
     const AttentionProblem& p = setup.p;
     const Entry& e = setup.e;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+    const auto n = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
     query = first, count = number, panel_count = 0, checked = false;
     const auto copy = [&](const Input& from, std::int64_t row, std::int64_t n, std::int64_t of,
                           T* to, std::int64_t pitch) {
@@ -73,18 +75,24 @@ struct GradientBlock {
     };
     copy(p.query, first, number, p.width, rows, width);
     copy(inputs.grad_out, first, number, p.value_width, grad_rows, value_width);
-    std::fill(top, top + kQueryBlock, T{0});
-    std::fill(divide, divide + kQueryBlock, T{0});
+    lanes.clear();
     std::fill(mean, mean + kQueryBlock, T{0});
+    std::fill(grad_logp, grad_logp + kQueryBlock, T{0});
     for (std::int64_t i = 0; i < number; ++i) {
-      const T* state =
-          static_cast<const T*>(inputs.state) + 2 * e.query_row(p.heads, setup.head, first + i);
-      top[i] = state[0], divide[i] = state[1];
-      copy(inputs.out, first + i, 1, p.value_width, out, value_width);
-      mean[i] = dot_rows(grad_rows + i * value_width, out, value_width);
+      const std::int64_t row = e.query_row(p.heads, setup.head, first + i);
+      lanes.load(i, inputs.state, row);
+      mean[i] = mean_gradient(setup, first + i, inputs, grad_rows + i * value_width);
+      if (inputs.grad_lse == nullptr || lanes.divide[i] == T{0}) continue;
+      const T grad = static_cast<T>(inputs.grad_lse[row]);
+      if (p.align == Align::hard) {  // logp = score of the chosen key - lse
+        mean[i] += grad;
+        grad_logp[i] = grad;
+      } else {
+        mean[i] -= grad;
+      }
     }
     for (std::int64_t i = 0; i < number;) {
-      const Panel panel = next_panel(first + i, number - i, lanes);
+      const Panel panel = next_panel(first + i, number - i, n);
       rows_to_panel(Rows<T>{rows + i * width, width}, panel.count, p.width, panel.lanes,
                     queries + i * p.width);
       rows_to_panel(Rows<T>{grad_rows + i * value_width, value_width}, panel.count, p.value_width,
@@ -92,6 +100,19 @@ struct GradientBlock {
       panels[panel_count++] = panel;
       i += panel.lanes;
     }
+  }
+
+  /// Σ_k gain * d loss / d weight / Σ_k gain, from the mean of the values under the gains.
+  T mean_gradient(const ScoreSetup<T>& setup, std::int64_t row, const BackwardInputs& inputs,
+                  const T* grad) {
+    const AttentionProblem& p = setup.p;
+    if (p.align == Align::sigmoid || (p.align == Align::hard && !p.straight_through)) return 0;
+    const bool own = needs_mean(p);
+    const Input& from = own ? inputs.mean : inputs.out;
+    const Type type = own ? (sizeof(T) == 8 ? Type::float64 : Type::float32) : p.type;
+    copy_rows(from.data, type, query_element(from.stride, setup.e, setup.head, row), from.stride[2],
+              from.stride[3], 1, p.value_width, out, value_width);
+    return dot_rows(grad, out, value_width);
   }
 
   /// Whether a query or an output gradient is not finite; `bad` says which.
@@ -114,9 +135,10 @@ struct GradientBlock {
   T* queries;    // the same in panels of [D][lanes]
   T* grads;      // and [V][lanes]
   T* out;
-  T* top;
-  T* divide;
-  T* mean;  // Σ_k weight * d loss / d weight = grad_out · out
+  RowLanes<T> lanes;
+  T* mean;       // see mean_gradient
+  T* grad_logp;  // gradient that came to the chosen key's log-probability
+  T* gains;      // of the tile, [count][lanes of the panel]; null: the weights are the gains
   T* dropped;
   ScoreTile<T> tile;
   Panel panels[kQueryBlock];
@@ -154,20 +176,28 @@ Cover gradient_tile(const ScoreSetup<T>& setup, Panel panel, std::int64_t lane, 
     return cover;
   }
 
-  const V factor = hn::Set(d, setup.factor());
-  V divide[NV], mean[NV];
-  for (int v = 0; v < NV; ++v) {
-    top[v] = hn::Load(d, block.top + lane + v * lanes);
-    divide[v] = hn::Load(d, block.divide + lane + v * lanes);
-    mean[v] = hn::Load(d, block.mean + lane + v * lanes);
-  }
-  for (std::int64_t r = 0; r < count; ++r) {
+  V mean[NV];
+  for (int v = 0; v < NV; ++v) mean[v] = hn::Load(d, block.mean + lane + v * lanes);
+  if (setup.p.align == Align::soft) {
+    const V factor = hn::Set(d, setup.factor());
+    V divide[NV];
     for (int v = 0; v < NV; ++v) {
-      const V score = hn::Load(d, tile.score + r * wide + v * lanes);
-      const V p = exp2_softmax(d, hn::Mul(hn::Sub(score, top[v]), factor));
-      hn::Store(hn::Mul(p, divide[v]), d, weights + r * kQueryBlock + v * lanes);
+      top[v] = hn::Load(d, block.lanes.top + lane + v * lanes);
+      divide[v] = hn::Load(d, block.lanes.divide + lane + v * lanes);
     }
+    for (std::int64_t r = 0; r < count; ++r) {
+      for (int v = 0; v < NV; ++v) {
+        const V score = hn::Load(d, tile.score + r * wide + v * lanes);
+        const V p = exp2_softmax(d, hn::Mul(hn::Sub(score, top[v]), factor));
+        hn::Store(hn::Mul(p, divide[v]), d, weights + r * kQueryBlock + v * lanes);
+      }
+    }
+  } else {
+    weigh_tile<NV>(AlignSetup<T>(setup.p, setup.head), tile.score, key, count, block.lanes, lane,
+                   weights, kQueryBlock, block.gains);
   }
+  const bool local = setup.p.align == Align::local_p, hard = setup.p.align == Align::hard;
+  const bool through = !hard || setup.p.straight_through;
   if (block.dropped != nullptr) dropout_tile(setup, panel, key, count, block.dropped);
   multiply<NV>(d, count, Broadcast<T>{values.at, values.stride, 1},
                block.grads + lane * setup.p.value_width, wide, setup.p.value_width,
@@ -181,8 +211,21 @@ Cover gradient_tile(const ScoreSetup<T>& setup, Panel panel, std::int64_t lane, 
                    grad = hn::Mul(grad, keep);
                    hn::Store(hn::Mul(p, keep), d, weight);
                  }
-                 grad = hn::Mul(p, hn::Sub(grad, mean[v]));
-                 if (tile.slope != nullptr) grad = hn::Mul(grad, hn::Load(d, tile.slope + at));
+                 if (block.gains == nullptr) {
+                   grad = hn::Mul(p, hn::Sub(grad, mean[v]));
+                   if (tile.slope != nullptr) grad = hn::Mul(grad, hn::Load(d, tile.slope + at));
+                 } else {
+                   const V gain = hn::Load(d, block.gains + at);
+                   const V lift = local ? p : through ? gain : hn::Zero(d);
+                   grad = hn::Sub(hn::Mul(lift, grad), hn::Mul(gain, mean[v]));
+                   if (hard) {
+                     grad = hn::MulAdd(p, hn::Load(d, block.grad_logp + lane + v * lanes), grad);
+                   }
+                   if (tile.slope != nullptr) grad = hn::Mul(grad, hn::Load(d, tile.slope + at));
+                   // A key without weight has no slope, whatever its value.
+                   const auto live = hn::Or(hn::Ne(gain, hn::Zero(d)), hn::Ne(p, hn::Zero(d)));
+                   grad = hn::IfThenElseZero(live, grad);
+                 }
                  if (cover == Cover::part) {
                    grad = hn::IfThenElseZero(hn::MaskFromVec(hn::Load(d, tile.valid + at)), grad);
                  }

@@ -25,6 +25,15 @@ std::uint64_t dropout_threshold(double p) {
   return static_cast<std::uint64_t>(std::llround(words));
 }
 
+double row_uniform(std::uint64_t seed, std::int64_t batch, std::int64_t head, std::int64_t query) {
+  const auto words =
+      philox({0xFFFFFFFFu, static_cast<std::uint32_t>(query), static_cast<std::uint32_t>(head),
+              static_cast<std::uint32_t>(batch)},
+             {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  // 24 bits, so that float32 and float64 draw the same number, and it stays below 1.
+  return static_cast<double>(words[0] >> 8) * 0x1p-24;
+}
+
 void dropout_keep(std::uint64_t seed, double p, std::int64_t batch, std::int64_t head,
                   std::int64_t query, std::int64_t keys, std::uint8_t* keep) {
   const std::uint64_t threshold = dropout_threshold(p);

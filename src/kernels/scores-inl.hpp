@@ -252,7 +252,7 @@ HWY_INLINE Cover score_tile(const ScoreSetup<T>& setup, Panel panel, const T* qu
   for (int v = 0; v < NV; ++v) top[v] = lowest;
   T* score = tile.score;
   multiply<NV>(d, count, Broadcast<T>{keys.at, keys.stride, 1}, queries, wide, setup.p.width,
-               [&](std::int64_t r, int v, auto sum) HWY_ATTR {
+               [=, &top](std::int64_t r, int v, auto sum) HWY_ATTR {
                  top[v] = hn::Max(top[v], sum);
                  hn::Store(sum, d, score + r * wide + v * lanes);
                });

@@ -79,9 +79,9 @@ HWY_INLINE void multiply(DF d, std::int64_t rows, Broadcast<T> a, const T* HWY_R
   const auto run = [&](auto height) HWY_ATTR {
     constexpr int R = decltype(height)::value;
     const std::int64_t first = row;
-    multiply_tile<R, NV>(d, Broadcast<T>{a.at + first * a.row_stride, a.row_stride, a.step_stride},
-                         vectors, step, steps,
-                         [&](int r, int v, auto sum) HWY_ATTR { sink(first + r, v, sum); });
+    multiply_tile<R, NV>(
+        d, Broadcast<T>{a.at + first * a.row_stride, a.row_stride, a.step_stride}, vectors, step,
+        steps, [&sink, first](int r, int v, auto sum) HWY_ATTR { sink(first + r, v, sum); });
     row += R;
   };
   while (rows - row >= kRows + 4 || rows - row == kRows) {

@@ -16,6 +16,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "kernels/align-inl.hpp"
 #include "kernels/exp-inl.hpp"
 #include "kernels/scores-inl.hpp"
 
@@ -53,8 +54,7 @@ struct WeightsScratch {
       : queries(memory.take(kQueryBlock * p.width)),
         rows(memory.take(kQueryBlock * std::max(p.width, kKeyBlock))),
         keys(memory.take(kKeyBlock * p.width)),
-        top(memory.take(kQueryBlock)),
-        divide(memory.take(kQueryBlock)),
+        lanes(memory),
         sums(memory.take(kQueryBlock)),
         received(memory.take(kKeyBlock * kQueryBlock)),
         tile{memory.take(kKeyBlock * kQueryBlock), memory.take(kKeyBlock * kQueryBlock),
@@ -64,41 +64,47 @@ struct WeightsScratch {
   T* queries;
   T* rows;
   T* keys;
-  T* top;
-  T* divide;
+  RowLanes<T> lanes;
   T* sums;      // running entropy of each lane
   T* received;  // [kKeyBlock][lanes of one vector]
   ScoreTile<T> tile;
 };
 
-/// Turns the scores of the tile into weights, and adds to entropies or received mass.
+/// Turns the scores of the tile into weights, of a softmax.
 template <int NV, class T>
-void weigh_tile(const ScoreSetup<T>& setup, std::int64_t count, Wanted wanted,
-                WeightsScratch<T>& x) {
+void soft_tile(const ScoreSetup<T>& setup, std::int64_t count, WeightsScratch<T>& x) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const V factor = hn::Set(d, setup.factor());
-  const V minus_ln2 = hn::Set(d, static_cast<T>(-0.69314718055994530942));
   for (int v = 0; v < NV; ++v) {
-    const V top = hn::Load(d, x.top + v * lanes), divide = hn::Load(d, x.divide + v * lanes);
-    T logs[kQueryBlock];
-    for (std::int64_t i = 0; i < lanes; ++i) logs[i] = -std::log(x.divide[v * lanes + i]);
-    const V log_sum = hn::LoadU(d, logs);
-    V entropy = hn::Load(d, x.sums + v * lanes);
+    const V top = hn::Load(d, x.lanes.top + v * lanes);
+    const V divide = hn::Load(d, x.lanes.divide + v * lanes);
     for (std::int64_t r = 0; r < count; ++r) {
       T* at = x.tile.score + (r * NV + v) * lanes;
       const V t = hn::Mul(hn::Sub(hn::Load(d, at), top), factor);
-      const V p = hn::Mul(exp2_softmax(d, t), divide);
-      if (wanted == Wanted::entropy) {  // -ln p = ln sum - (score - max)
-        const V minus_log = hn::MulAdd(t, minus_ln2, log_sum);
-        entropy =
-            hn::Add(entropy, hn::IfThenZeroElse(hn::Eq(p, hn::Zero(d)), hn::Mul(p, minus_log)));
-      } else if (wanted == Wanted::received) {
+      hn::Store(hn::Mul(exp2_softmax(d, t), divide), d, at);
+    }
+  }
+}
+
+/// Adds the weights of the tile to the entropies or to the received mass.
+template <int NV, class T>
+void reduce_tile(std::int64_t count, Wanted wanted, WeightsScratch<T>& x) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const V one = hn::Set(d, T{1});
+  for (int v = 0; v < NV; ++v) {
+    V entropy = hn::Load(d, x.sums + v * lanes);
+    for (std::int64_t r = 0; r < count; ++r) {
+      const V p = hn::Load(d, x.tile.score + (r * NV + v) * lanes);
+      if (wanted == Wanted::entropy) {
+        const V log = hn::Log(d, hn::IfThenElse(hn::Gt(p, hn::Zero(d)), p, one));
+        entropy = hn::NegMulAdd(p, log, entropy);
+      } else {
         T* sum = x.received + r * lanes;
         hn::Store(hn::Add(hn::Load(d, sum), p), d, sum);
-      } else {
-        hn::Store(p, d, at);
       }
     }
     hn::Store(entropy, d, x.sums + v * lanes);
@@ -136,13 +142,10 @@ void weights_item(const WeightsCall& call, const WeightsItem& item, WeightsScrat
         view_rows(p.query, p.type, query_element(p.query.stride, e, item.head, panel.query),
                   panel.count, p.width, x.rows, p.width);
     rows_to_panel(queries, panel.count, p.width, panel.lanes, x.queries);
-    std::fill(x.top, x.top + kQueryBlock, T{0});
-    std::fill(x.divide, x.divide + kQueryBlock, T{0});
+    x.lanes.clear();
     std::fill(x.sums, x.sums + kQueryBlock, T{0});
     for (std::int64_t i = 0; i < panel.count && call.state != nullptr; ++i) {
-      const T* state =
-          static_cast<const T*>(call.state) + 2 * e.query_row(p.heads, item.head, panel.query + i);
-      x.top[i] = state[0], x.divide[i] = state[1];
+      x.lanes.load(i, call.state, e.query_row(p.heads, item.head, panel.query + i));
     }
     const std::int64_t begin = e.begin_key(panel.query);
     const std::int64_t end = e.end_key(panel.query + panel.count - 1);
@@ -156,9 +159,14 @@ void weights_item(const WeightsCall& call, const WeightsItem& item, WeightsScrat
         with_vectors(panel.lanes / lanes, [&](auto vectors) HWY_ATTR {
           hn::Vec<hn::ScalableTag<T>> top[vectors.value];
           cover = score_tile<vectors.value>(setup, panel, x.queries, keys, key, count, x.tile, top);
-          if (cover != Cover::none && call.wanted != Wanted::scores) {
-            weigh_tile<vectors.value>(setup, count, call.wanted, x);
+          if (cover == Cover::none || call.wanted == Wanted::scores) return;
+          if (p.align == Align::soft) {
+            soft_tile<vectors.value>(setup, count, x);
+          } else {
+            weigh_tile<vectors.value>(AlignSetup<T>(p, item.head), x.tile.score, key, count,
+                                      x.lanes, 0, x.tile.score, panel.lanes, x.tile.extra);
           }
+          if (!matrix) reduce_tile<vectors.value>(count, call.wanted, x);
         });
       }
       if (!matrix) continue;

@@ -12,29 +12,42 @@ namespace heed::kernels::testing {
 
 struct Gradients {
   Tensor query, key, value;
-  Buffer bias, row, column, sink;
+  Buffer bias, row, column, sink, alpha, center;
 };
 
 static Gradients run(const Case& c, Layout layout = Layout::bhld) {
   const AttentionProblem& p = c.problem;
   const std::int64_t rows = p.batch * p.heads * p.queries, columns = p.batch * p.heads * p.keys;
   Tensor out(p.type, {p.batch, p.heads, p.queries, p.value_width}, layout);
-  Buffer state(c.working(), 2 * rows + 1);
-  attention_forward(p, {.out = out.output(), .lse = nullptr, .state = state.data()});
+  Buffer state(c.working(), kRowState * rows + 1);
+  Tensor mean(c.working(), out.shape), drift(c.working(), out.shape);
+  attention_forward(p, {.out = out.output(),
+                        .state = state.data(),
+                        .mean = needs_mean(p) ? mean.output() : Output{},
+                        .drift = drift.output()});
   Gradients g{
       Tensor(p.type, c.query.shape, layout), Tensor(p.type, c.key.shape, layout),
       Tensor(p.type, c.value.shape, layout), Buffer(c.working(), c.bias.buffer.size() + 1, 5),
       Buffer(c.working(), rows + 1, 5),      Buffer(c.working(), columns + 1, 5),
-      Buffer(c.working(), p.heads + 1, 5)};
+      Buffer(c.working(), p.heads + 1, 5),   Buffer(c.working(), p.heads + 1, 5),
+      Buffer(c.working(), rows + 1, 5)};
   const bool bias = p.bias.data != nullptr, sink = p.sink != nullptr;
-  attention_backward(p, {.out = out.input(), .grad_out = c.grad_out.input(), .state = state.data()},
+  attention_backward(p,
+                     {.out = out.input(),
+                      .grad_out = c.grad_out.input(),
+                      .state = state.data(),
+                      .mean = mean.input(),
+                      .drift = drift.input(),
+                      .grad_lse = c.grad_lse.empty() ? nullptr : c.grad_lse.data()},
                      {.query = g.query.output(),
                       .key = g.key.output(),
                       .value = g.value.output(),
                       .bias = {bias ? g.bias.data() : nullptr, p.bias.stride},
                       .row_bias = g.row.data(),
                       .column_bias = g.column.data(),
-                      .sink = sink ? g.sink.data() : nullptr});
+                      .sink = sink ? g.sink.data() : nullptr,
+                      .alpha = p.alpha != nullptr ? g.alpha.data() : nullptr,
+                      .center = p.center.data != nullptr ? g.center.data() : nullptr});
   EXPECT_EQ(g.row.get(rows), 5) << "wrote past the row gradients";
   EXPECT_EQ(g.column.get(columns), 5) << "wrote past the column gradients";
   EXPECT_EQ(g.bias.get(c.bias.buffer.size()), 5) << "wrote past the bias gradients";
@@ -69,6 +82,8 @@ static void expect_gradients(const Case& c, const Gradients& g, const Reference&
   expect_array("row", g.row, want.grad_row);
   expect_array("column", g.column, want.grad_column);
   if (p.sink != nullptr) expect_array("sink", g.sink, want.grad_sink);
+  if (p.alpha != nullptr) expect_array("alpha", g.alpha, want.grad_alpha);
+  if (p.center.data != nullptr) expect_array("center", g.center, want.grad_center);
   if (p.bias.data != nullptr) {  // the reference is not broadcast: sum it as the strides say
     std::vector<double> sums(static_cast<std::size_t>(c.bias.buffer.size()), 0);
     std::vector<std::uint8_t> used(sums.size(), 0);
@@ -87,10 +102,11 @@ static void expect_gradients(const Case& c, const Gradients& g, const Reference&
   }
 }
 
-static void check_random(Type type, int count) {
+static void check_random(Type type, int count, Align align = Align::soft) {
   std::mt19937_64 random(17);
   for (int n = 0; n < count; ++n) {
-    Case c = random_case(type, random);
+    Case c =
+        align == Align::soft ? random_case(type, random) : random_aligned_case(type, align, random);
     if (n % 2 == 0) poison(c, random);
     const Reference want = reference<double>(c, true);
     const auto layout = static_cast<Layout>(n % 3);
@@ -103,6 +119,19 @@ TEST(Backward, MatchesThePlainFormulaOnAnyFloat32Problem) { check_random(Type::f
 TEST(Backward, MatchesThePlainFormulaOnAnyFloat64Problem) { check_random(Type::float64, 100); }
 TEST(Backward, MatchesThePlainFormulaOnAnyBfloat16Problem) { check_random(Type::bfloat16, 100); }
 TEST(Backward, MatchesThePlainFormulaOnAnyFloat16Problem) { check_random(Type::float16, 100); }
+
+class BackwardAligned : public ::testing::TestWithParam<Align> {};
+
+TEST_P(BackwardAligned, MatchesThePlainFormula) {
+  check_random(Type::float64, 60, GetParam());
+  check_random(Type::float32, 60, GetParam());
+  check_random(Type::bfloat16, 20, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, BackwardAligned,
+                         ::testing::Values(Align::sparsemax, Align::entmax15, Align::entmax,
+                                           Align::sigmoid, Align::top_k, Align::hard,
+                                           Align::local_p));
 
 TEST(Backward, MatchesCentralDifferencesInDouble) {
   std::mt19937_64 random(23);

@@ -41,7 +41,7 @@ TEST(Ragged, EveryEntryHasTheBitsItHasAlone) {
       p.query_offsets = q_at.data(), p.key_offsets = k_at.data();
       const auto nan = std::numeric_limits<float>::quiet_NaN();
       std::vector<float> out(go.size(), nan), lse(static_cast<std::size_t>(H * Q), nan),
-          state(2 * lse.size(), nan);
+          state(kRowState * lse.size(), nan);
       std::vector<float> dq(q.size(), nan), dk(k.size(), nan), dv(v.size(), nan);
       attention_forward(
           p, {.out = {out.data(), packed(H, V)}, .lse = lse.data(), .state = state.data()});
@@ -60,7 +60,7 @@ TEST(Ragged, EveryEntryHasTheBitsItHasAlone) {
         one.query.data = q.data() + q_at[b] * H * D;
         one.key.data = k.data() + k_at[b] * G * D, one.value.data = v.data() + k_at[b] * G * V;
         std::vector<float> out1(static_cast<std::size_t>(one.queries * H * V) + 1),
-            state1(static_cast<std::size_t>(2 * H * one.queries) + 1);
+            state1(static_cast<std::size_t>(kRowState * H * one.queries) + 1);
         std::vector<float> lse1(static_cast<std::size_t>(H * one.queries) + 1);
         std::vector<float> dq1(static_cast<std::size_t>(one.queries * H * D) + 1),
             dk1(static_cast<std::size_t>(one.keys * G * D) + 1),
@@ -134,7 +134,7 @@ TEST(Guards, NothingIsReadOrWrittenPastABuffer) {
           const std::array<std::int64_t, 4> of_query{0, 0, D, 1};
           const Guarded q(normals(Q * D, random)), k(normals(K * D, random)),
               v(normals(K * D, random)), go(normals(Q * D, random)), bias(normals(Q * K, random));
-          const Guarded out(normals(Q * D, random)), state(normals(2 * Q, random)),
+          const Guarded out(normals(Q * D, random)), state(normals(kRowState * Q, random)),
               dq(normals(Q * D, random)), dk(normals(K * D, random)), dv(normals(K * D, random));
           AttentionProblem p;
           p.batch = p.heads = p.kv_heads = 1, p.queries = Q, p.keys = K,

@@ -11,8 +11,9 @@ bool visible(const Case& c, std::int64_t b, std::int64_t h, std::int64_t i, std:
 /// The plain formula in double loops; shares no code with the kernels but the generator.
 /// Arrays are contiguous [B, H, Q, ...] (key and value gradients [B, G, K, ...]).
 struct Reference {
-  std::vector<double> out, lse, weights, scores, entropy, received;
-  std::vector<double> grad_query, grad_key, grad_value, grad_bias, grad_row, grad_column, grad_sink;
+  std::vector<double> out, lse, logp, weights, scores, entropy, received;
+  std::vector<double> grad_query, grad_key, grad_value, grad_bias, grad_row, grad_column, grad_sink,
+      grad_alpha, grad_center;
 };
 
 /// With `Rounded` = float every operation is rounded to float: the plain formula in that type.

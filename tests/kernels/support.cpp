@@ -88,6 +88,10 @@ void Case::connect() {
     problem.column_bias = {column_bias.data(), {problem.heads * problem.keys, problem.keys, 1, 0}};
   }
   if (sink.size() > 0) problem.sink = sink.data();
+  if (alpha.size() > 0) problem.alpha = alpha.data();
+  if (center.size() > 0) {
+    problem.center = {center.data(), {problem.heads * problem.queries, problem.queries, 1, 0}};
+  }
 }
 
 std::string Case::describe() const {
@@ -101,7 +105,8 @@ std::string Case::describe() const {
     << " bias " << (p.bias.data != nullptr) << " lengths " << (p.lengths != nullptr) << " alibi "
     << (p.alibi_slopes != nullptr) << " row " << (p.row_bias.data != nullptr) << " column "
     << (p.column_bias.data != nullptr) << " sink " << (p.sink != nullptr) << " stride "
-    << p.query.stride[2] << "," << p.query.stride[3];
+    << p.query.stride[2] << "," << p.query.stride[3] << " align " << int(p.align) << " sample "
+    << p.sample << " through " << p.straight_through;
   return s.str();
 }
 
@@ -195,6 +200,48 @@ Case random_case(Type type, std::mt19937_64& random) {
     for (std::int64_t h = 0; h < o.heads; ++h) c.slopes.push_back(0.1f * static_cast<float>(h + 1));
   }
   if (chance(6)) p.dropout = 0.3, p.seed = random();
+  c.connect();
+  return c;
+}
+
+Case random_aligned_case(Type type, Align align, std::mt19937_64& random) {
+  const auto pick = [&](std::vector<std::int64_t> from) { return from[random() % from.size()]; };
+  std::normal_distribution<double> normal;
+  Case c = random_case(type, random);
+  AttentionProblem& p = c.problem;
+  p.align = align;
+  p.sink = nullptr, c.sink = Buffer();
+  const std::int64_t rows = p.batch * p.heads * p.queries;
+  if (align == Align::entmax) {
+    c.alpha = Buffer(c.working(), p.heads);
+    for (std::int64_t h = 0; h < p.heads; ++h)
+      c.alpha.set(h, std::vector{1.2, 1.5, 2.0, 1.75}[random() % 4]);
+  }
+  if (align == Align::local_p) {
+    p.reach = static_cast<double>(pick({1, 2, 5, 40}));
+    c.center = Buffer(c.working(), rows + 1);
+    for (std::int64_t i = 0; i < rows; ++i)
+      c.center.set(
+          i, static_cast<double>(random() % 1000) * 0.001 * static_cast<double>(p.keys + 4) - 2);
+  }
+  if (align == Align::top_k || align == Align::hard) {
+    // Small whole numbers: scores are exact in every type, and ties are many.
+    const auto whole = [&] { return static_cast<double>(random() % 3) - 1; };
+    c.query.fill(whole), c.key.fill(whole);
+    p.scale = 0.5, p.softcap = 0, p.activation = Activation::identity;
+    p.bias = {}, c.bias = Tensor(), p.alibi_slopes = nullptr, c.slopes.clear();
+    p.row_bias = p.column_bias = {}, c.row_bias = c.column_bias = Buffer();
+    p.top = pick({1, 2, 5, 64});
+    p.straight_through = random() % 2 == 0;
+    // In float a running sum may pass the drawn number one key earlier or later than in double.
+    p.sample = type == Type::float64 && random() % 2 == 0;
+    p.seed = random();
+  }
+  if (align != Align::sparsemax && align != Align::entmax15 && align != Align::entmax &&
+      align != Align::sigmoid && random() % 2 == 0) {
+    for (std::int64_t i = 0; i < rows; ++i)
+      c.grad_lse.push_back(static_cast<float>(normal(random)));
+  }
   c.connect();
   return c;
 }

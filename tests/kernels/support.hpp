@@ -72,6 +72,8 @@ struct Case {
   std::vector<std::int64_t> lengths;
   std::vector<float> slopes;
   Buffer row_bias, column_bias, sink;
+  Buffer alpha, center;           // of entmax [H], of local_p [B, H, Q]
+  std::vector<float> grad_lse{};  // [B, H, Q]; empty: none
 
   /// Points `problem` at this object's data (again after a copy or move).
   void connect();
@@ -92,6 +94,9 @@ Case make_case(const CaseOptions& options, std::mt19937_64& random);
 
 /// Any shape (lengths 0 and 1, tile sizes and their neighbours) and any mix of options.
 Case random_case(Type type, std::mt19937_64& random);
+
+/// The same with an alignment other than soft.
+Case random_aligned_case(Type type, Align align, std::mt19937_64& random);
 
 /// NaN and infinities wherever the masks promise that nothing is read.
 void poison(Case& c, std::mt19937_64& random);

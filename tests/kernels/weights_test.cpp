@@ -10,7 +10,8 @@ TEST(Weights, MatrixRowsScoresEntropyAndReceivedMatchThePlainFormula) {
   std::mt19937_64 random(41);
   for (int n = 0; n < 60; ++n) {
     const Type type = n % 4 == 0 ? Type::float64 : Type::float32;
-    Case c = random_case(type, random);
+    Case c = n % 2 == 0 ? random_case(type, random)
+                        : random_aligned_case(type, static_cast<Align>(1 + n / 2 % 7), random);
     // Poison would be visible in the scores, which are those before the masks.
     const Reference want = reference<double>(c, false);
     const AttentionProblem& p = c.problem;
@@ -19,7 +20,7 @@ TEST(Weights, MatrixRowsScoresEntropyAndReceivedMatchThePlainFormula) {
       SCOPED_TRACE(c.describe());
       Tensor out(type, {p.batch, p.heads, p.queries, p.value_width});
       Tensor again(type, {p.batch, p.heads, p.queries, p.value_width});
-      Buffer state(c.working(), 2 * rows + 1);
+      Buffer state(c.working(), kRowState * rows + 1);
       attention_forward(p, {.out = out.output(), .lse = nullptr, .state = nullptr});
       attention_forward(p, {.out = again.output(), .lse = nullptr, .state = state.data()});
       EXPECT_TRUE(out.buffer == again.buffer) << "asking for the state changed the output";
@@ -71,7 +72,7 @@ TEST(Weights, ARowThatIsNotThereIsAnError) {
   std::mt19937_64 random(1);
   const Case c = make_case({}, random);
   const std::int64_t row = 1;
-  float state[2] = {0, 1}, weight = 0;
+  float state[kRowState] = {0, 1}, weight = 0;
   EXPECT_THROW(
       attention_weights(c.problem, state, {.weights = {&weight, {}}, .rows = &row, .row_count = 1}),
       std::invalid_argument);

@@ -19,6 +19,18 @@ enum class Activation : std::uint8_t {
 };  // gelu: the exact form
 enum class Causal : std::uint8_t { none, offset, bottom_right };
 
+/// How a row of scores becomes weights. All but soft need the whole row before the first weight.
+enum class Align : std::uint8_t {
+  soft,
+  sparsemax,
+  entmax15,
+  entmax,
+  sigmoid,
+  top_k,   // softmax over the `top` largest, ties to the lower key
+  hard,    // weight 1 on one key: the largest score, ties to the lower key, or a sample
+  local_p  // softmax inside center ± reach, times a Gaussian round the center
+};
+
 struct Input {
   const void* data = nullptr;  // null: absent
   std::array<std::int64_t, 4> stride{};
@@ -59,8 +71,17 @@ struct AttentionProblem {
   std::int64_t window_left = -1, window_right = -1;  // round i + offset; -1: unbounded
   const std::int64_t* lengths = nullptr;             // [B], valid keys of each entry
 
-  const void* sink = nullptr;  // [H], working type: one more logit in each row's denominator
-  double dropout = 0;          // share of weights dropped; kept ones are divided by 1 - dropout
+  const void* sink = nullptr;  // [H], working type: one more logit in each row's denominator; soft
+
+  Align align = Align::soft;
+  const void* alpha = nullptr;    // entmax: [H], working type, above 1
+  std::int64_t top = 1;           // top_k
+  bool sample = false;            // hard: draw from the softmax by `seed`, else the largest
+  bool straight_through = false;  // hard: gradients to the scores are the softmax's
+  Input center{};                 // local_p: [B, H, Q, 1], working type
+  double reach = 0;               // local_p
+
+  double dropout = 0;  // share of weights dropped; kept ones are divided by 1 - dropout
   std::uint64_t seed = 0;
 
   // Ragged batches: entry b has rows offsets[b] .. offsets[b + 1] of one long axis. The batch
@@ -70,13 +91,27 @@ struct AttentionProblem {
   const std::int64_t* key_offsets = nullptr;    // [B + 1]
 };
 
+/// Numbers that describe a row after the forward pass.
+constexpr std::int64_t kRowState = 4;
+
 /// Rows of [B, H, Q] results are numbered (b * H + h) * Q + i, in ragged batches
 /// h * query_offsets[B] + query_offsets[b] + i; rows of [B, H, K] results likewise.
 struct ForwardResult {
-  Output out{};          // [B, H, Q, V]
-  float* lse = nullptr;  // [B, H, Q]: natural log-sum-exp, -inf for a row with nothing to attend to
-  void* state = nullptr;  // [B, H, Q, 2], working type: what `attention_backward` needs of each row
+  Output out{};  // [B, H, Q, V]
+  // [B, H, Q]: natural log-sum-exp of the scores that take part, -inf for a row with none; not for
+  // sparsemax, entmax and sigmoid, which have none
+  float* lse = nullptr;
+  void* state = nullptr;  // [B, H, Q, kRowState], working type: what the other calls need
+  // [B, H, Q, V], working type: the values' mean under the gains, which `attention_backward` needs
+  // in place of the output for sparsemax, entmax and hard
+  Output mean{};
+  // [B, H, Q, V], working type: what the gradient to alpha or to the centers needs
+  Output drift{};
+  float* logp = nullptr;  // [B, H, Q]: hard's log-probability of the chosen key
 };
+
+/// Whether `attention_backward` needs `mean`.
+bool needs_mean(const AttentionProblem& problem);
 
 /// Computes what is not null in `result`. A row with nothing to attend to gets 0. Values behind a
 /// mask are never used, not even multiplied by zero. Same bits at any thread count and for a batch
@@ -101,6 +136,9 @@ struct BackwardInputs {
   Input out{};       // [B, H, Q, V], as attention_forward gave it
   Input grad_out{};  // [B, H, Q, V]
   const void* state = nullptr;
+  Input mean{};                     // as attention_forward gave it, where it needs one
+  Input drift{};                    // the same, for gradients to alpha and center
+  const float* grad_lse = nullptr;  // [B, H, Q]: gradients that came to lse or logp; null: none
 };
 
 /// Gradients are overwritten, not added to. Null: not wanted.
@@ -110,10 +148,12 @@ struct BackwardResult {
   void* row_bias = nullptr;        // [B, H, Q], working type
   void* column_bias = nullptr;     // [B, H, K], working type
   void* sink = nullptr;            // [H], working type
+  void* alpha = nullptr;           // [H], working type
+  void* center = nullptr;          // [B, H, Q], working type
 };
 
-/// Same bits at any thread count; for everything but `sink` and a bias summed over the batch also
-/// for a batch entry alone or in any batch.
+/// Same bits at any thread count; for everything but `sink`, `alpha` and a bias summed over the
+/// batch also for a batch entry alone or in any batch.
 void attention_backward(const AttentionProblem& problem, const BackwardInputs& inputs,
                         const BackwardResult& result);
 

@@ -19,4 +19,7 @@ std::uint64_t dropout_threshold(double p);
 void dropout_keep(std::uint64_t seed, double p, std::int64_t batch, std::int64_t head,
                   std::int64_t query, std::int64_t keys, std::uint8_t* keep);
 
+/// A number of [0, 1) for a row that samples its key, from a counter that dropout never uses.
+double row_uniform(std::uint64_t seed, std::int64_t batch, std::int64_t head, std::int64_t query);
+
 }  // namespace heed::kernels
