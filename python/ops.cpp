@@ -55,8 +55,9 @@ void set_tensor(AttendOptions& options, const std::string& name, const Tensor& t
 Want want_from(const Json& json) {
   Want want;
   const std::map<std::string, bool*> flags = {
-      {"weights", &want.weights}, {"scores", &want.scores},     {"lse", &want.lse},
-      {"entropy", &want.entropy}, {"received", &want.received}, {"kernel", &want.kernel}};
+      {"weights", &want.weights}, {"scores", &want.scores},   {"lse", &want.lse},
+      {"logp", &want.logp},       {"entropy", &want.entropy}, {"received", &want.received},
+      {"kernel", &want.kernel}};
   std::vector<std::string> words = {"topk", "rows"};
   for (const auto& [word, unused] : flags) words.push_back(word);
   for (const auto& [name, value] : json.items()) {
@@ -107,6 +108,7 @@ std::tuple<std::vector<Tensor>, std::string> attend_op(const std::optional<Tenso
     if (name == "weights") result.push_back(r.weights);
     if (name == "scores") result.push_back(r.scores);
     if (name == "lse") result.push_back(r.lse);
+    if (name == "logp") result.push_back(r.logp);
     if (name == "entropy") result.push_back(r.entropy);
     if (name == "received") result.push_back(r.received);
     if (name == "rows") result.push_back(r.rows);
@@ -131,10 +133,11 @@ std::string parameters_op(const std::string& call_text, std::int64_t query_dim,
   for (const SizedParam& param : parameters_of(
            spec_from_json(call.at("score"), "score"), spec_from_json(call.at("align"), "align"),
            {.query_dim = query_dim, .key_dim = key_dim, .value_dim = value_dim})) {
-    constexpr const char* kInit[] = {"xavier", "zeros", "ones"};
+    constexpr const char* kInit[] = {"xavier", "zeros", "ones", "constant"};
     result.push_back({{"name", param.info.name},
                       {"shape", param.shape},
-                      {"init", kInit[static_cast<int>(param.info.init)]}});
+                      {"init", kInit[static_cast<int>(param.info.init)]},
+                      {"value", param.info.value}});
   }
   return result.dump();
 } catch (const InputError& error) {

@@ -52,12 +52,15 @@ class Attention(torch.nn.Module):
             query = query.unsqueeze(1)
         params = {name: getattr(self, name) for name in self._names}
         options.setdefault("dropout_p", self.dropout if self.training else 0.0)
+        align = self.align
+        if not self.training and (align if isinstance(align, str) else align["id"]) == "hard":
+            align = {**({"id": align} if isinstance(align, str) else align), "mode": "argmax"}
         result = attend(
             query,
             keys,
             keys if values is None else values,
             score=self.score,
-            align=self.align,
+            align=align,
             params=params,
             **options,
         )
@@ -73,6 +76,8 @@ class Attention(torch.nn.Module):
 
 def _initial(info: Mapping) -> Tensor:
     shape, init = info["shape"], info["init"]
+    if init == "constant":
+        return torch.full(shape, info["value"])
     if init == "ones":
         return torch.ones(shape)
     value = torch.zeros(shape)

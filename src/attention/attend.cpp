@@ -119,7 +119,10 @@ void check_numbers(const AttendOptions& options) {
              "attend: dropout_p is {}; needed is 0 ≤ p < 1", options.dropout_p);
 }
 
-void check_want(const Want& want, std::int64_t queries) {
+void check_want(const Want& want, const Align& align, const std::string& id, std::int64_t queries) {
+  HEED_CHECK(!want.lse || align.has_lse(), "attend: want lse: align '{}' has none", id);
+  HEED_CHECK(!want.logp || align.has_logp(),
+             "attend: want logp: align '{}' chooses no key; 'hard' does", id);
   HEED_CHECK(want.topk >= 0, "attend: want topk is {}; it must be above 0", want.topk);
   for (const std::int64_t row : want.rows) {
     HEED_CHECK(row >= 0 && row < queries, "attend: want rows names query {}; there are {}", row,
@@ -160,14 +163,15 @@ Choice choose_kernel(Kernel wanted, const CheckedCall& call) {
   const std::string reasons = join(fused_unsupported(call), "; ");
   HEED_CHECK(wanted != Kernel::fused || reasons.empty(),
              "attend: kernel 'fused' cannot serve this call: {}", reasons);
-  if (reasons.empty()) return {true, "fused: dot"};
+  if (reasons.empty()) return {true, fused_name(call)};
   return {false, "reference: the fused kernel cannot serve this call: " + reasons};
 }
 
 // Takes the heads axis out again, and restores the layout.
 void restore(AttendResult& result, bool heads_axis, Layout layout) {
-  for (Tensor* x : {&result.output, &result.weights, &result.scores, &result.lse, &result.entropy,
-                    &result.received, &result.topk_weights, &result.topk_keys, &result.rows}) {
+  for (Tensor* x :
+       {&result.output, &result.weights, &result.scores, &result.lse, &result.logp, &result.entropy,
+        &result.received, &result.topk_weights, &result.topk_keys, &result.rows}) {
     if (x->defined() && !heads_axis) *x = x->squeeze(1);
   }
   if (heads_axis && layout == Layout::blhd) result.output = result.output.transpose(1, 2);
@@ -196,7 +200,6 @@ AttendResult attend(const Tensor& query, const Tensor& key, const Tensor& value,
                   .key_dim = call.key.size(3),
                   .value_dim = call.value.size(3),
                   .heads = call.visibility.H};
-  check_want(options.want, call.visibility.Q);
   attention_parts().find_built(Group::dimensionality, options.dimensionality);
   const PartInfo *score_info, *align_info;
   const auto score = make_part<Score, MakeScore>(Group::score, options.score, score_info);
@@ -205,6 +208,9 @@ AttendResult attend(const Tensor& query, const Tensor& key, const Tensor& value,
   call.align = align.get();
   HEED_CHECK(query.defined() || score->query_optional(), "attend: score '{}' needs a query",
              options.score.id);
+  HEED_CHECK(query.defined() || !align->needs_query(), "attend: align '{}' needs a query",
+             options.align.id);
+  check_want(options.want, *align, options.align.id, call.visibility.Q);
   if (score_info->unsupported) {
     for (const std::string& reason : score_info->unsupported(call.problem)) {
       throw InputError(fmt::format("attend: score '{}': {}", options.score.id, reason));
@@ -222,7 +228,7 @@ AttendResult attend(const Tensor& query, const Tensor& key, const Tensor& value,
   call.scale = options.scale.value_or(score->default_scale(call.problem));
   call.softcap = options.softcap;
   call.dropout_p = options.dropout_p;
-  if (call.dropout_p > 0) {
+  if (call.dropout_p > 0 || align->draws()) {
     call.seed = options.seed
                     ? *options.seed
                     : static_cast<std::uint64_t>(

@@ -13,6 +13,7 @@ namespace heed {
 Tensor SizedParam::initial() const {
   Tensor value = torch::zeros(shape);
   if (info.init == Init::ones) return value.fill_(1);
+  if (info.init == Init::constant) return value.fill_(info.value);
   if (info.init == Init::xavier && shape.size() == 2)
     return torch::nn::init::xavier_uniform_(value);
   if (info.init == Init::xavier && !shape.empty()) {
@@ -38,6 +39,7 @@ std::vector<SizedParam> parameters_of(const PartSpec& score_spec, const PartSpec
   const auto align =
       std::get<MakeAlign>(align_info.make)(resolve(align_info, align_spec.options, "align"));
   Letters letters = score->default_sizes(problem);
+  letters.merge(align->default_sizes(problem));
   letters.insert(
       {{"d_q", problem.query_dim}, {"d_k", problem.key_dim}, {"d_v", problem.value_dim}});
   std::vector<SizedParam> result;
@@ -45,7 +47,7 @@ std::vector<SizedParam> parameters_of(const PartSpec& score_spec, const PartSpec
     for (const ParamInfo& info : infos) {
       const bool meets_query =
           std::find(info.shape.begin(), info.shape.end(), "d_q") != info.shape.end();
-      if (meets_query && problem.query_dim == 0) continue;
+      if (info.given_only || (meets_query && problem.query_dim == 0)) continue;
       SizedParam sized{.info = info};
       for (const std::string& letter : info.shape) sized.shape.push_back(letters.at(letter));
       result.push_back(std::move(sized));
@@ -79,6 +81,8 @@ Tensor AttentionImpl::attend(const Tensor& query, const Input& keys, const Tenso
                         .params = std::move(params),
                         .lengths = keys.lengths};
   options.dropout_p = is_training() ? config_.dropout : 0;
+  // Outside training a hard choice is the best one.
+  if (options.align.id == "hard" && !is_training()) options.align.options["mode"] = "argmax";
   options.want.weights = slot.wanted();
   if (Tensor given = slot.replacement(); given.defined()) {
     options.weights = given.dim() == 2   ? given.unsqueeze(1)

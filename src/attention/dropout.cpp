@@ -18,4 +18,16 @@ Tensor dropout_mask(const Tensor& weights, double p, std::uint64_t seed) {
   return keep.to(weights.device(), weights.scalar_type()).div_(1 - p);
 }
 
+Tensor row_uniforms(const Tensor& weights, std::uint64_t seed) {
+  const std::int64_t B = weights.size(0), H = weights.size(1), Q = weights.size(2);
+  const Tensor uniform = torch::empty({B, H, Q}, torch::kFloat64);
+  double* at = uniform.data_ptr<double>();
+  for (std::int64_t b = 0; b < B; ++b) {
+    for (std::int64_t h = 0; h < H; ++h) {
+      for (std::int64_t q = 0; q < Q; ++q) *at++ = kernels::row_uniform(seed, b, h, q);
+    }
+  }
+  return uniform.to(weights.device(), weights.scalar_type());
+}
+
 }  // namespace heed

@@ -8,4 +8,7 @@ namespace heed {
 /// threads.
 Tensor dropout_mask(const Tensor& weights, double p, std::uint64_t seed);
 
+/// One number of [0, 1) for each row of `weights`, [B, H, Q]: what an alignment that samples draws.
+Tensor row_uniforms(const Tensor& weights, std::uint64_t seed);
+
 }  // namespace heed

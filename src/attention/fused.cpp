@@ -2,8 +2,8 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include "attention/kernel_call.hpp"
 #include "heed/base/error.hpp"
-#include "heed/kernels/attention.hpp"
 
 namespace heed {
 namespace {
@@ -11,61 +11,81 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-std::optional<kernels::Type> kernel_type(torch::ScalarType type) {
-  switch (type) {
-    case torch::kFloat32:
-      return kernels::Type::float32;
-    case torch::kFloat64:
-      return kernels::Type::float64;
-    case torch::kBFloat16:
-      return kernels::Type::bfloat16;
-    case torch::kFloat16:
-      return kernels::Type::float16;
-    default:
-      return std::nullopt;
-  }
-}
-
-torch::ScalarType working_type(torch::ScalarType type) {
-  return type == torch::kFloat64 ? torch::kFloat64 : torch::kFloat32;
-}
-
-// Strides of a rank-4 tensor; 0 along an axis of size 1, which the kernel broadcasts.
-std::array<std::int64_t, 4> strides(const Tensor& x) {
-  std::array<std::int64_t, 4> result{};
-  for (std::size_t i = 0; i < 4; ++i) {
-    const auto axis = static_cast<std::int64_t>(i);
-    result[i] = x.size(axis) == 1 ? 0 : x.stride(axis);
-  }
-  return result;
-}
-
-kernels::Input input(const Tensor& x) {
-  return x.defined() ? kernels::Input{x.const_data_ptr(), strides(x)} : kernels::Input{};
-}
-
-kernels::Output output(Tensor& x) {
-  return x.defined() ? kernels::Output{x.mutable_data_ptr(), strides(x)} : kernels::Output{};
-}
-
-/// The tensors a gradient may flow to.
+/// The tensors a gradient may flow to; `bias` and what follows may be undefined.
 struct Operands {
   Tensor query, key, value, bias, sink;
+  Tensor weight;         // w of additive scores
+  Tensor alpha, center;  // of the alignment
+
+  static constexpr std::size_t kCount = 8;
+  std::array<Tensor, kCount> all() const {
+    return {query, key, value, bias, sink, weight, alpha, center};
+  }
+  static Operands from(const variable_list& x) {
+    return {x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]};
+  }
 };
 
-kernels::AttentionProblem problem_of(const CheckedCall& call, const Operands& x) {
-  const Visibility& see = call.visibility;
+/// What the graph's node keeps of a call beside the operands.
+struct Plan {
+  Visibility visibility;
+  ScoreForm::Kind score = ScoreForm::Kind::dot;
+  std::string act;
+  AlignForm align;
+  Tensor alibi;
+  double scale = 1;
+  std::optional<double> softcap;
+  double dropout_p = 0;
+  std::uint64_t seed = 0;
+};
+
+kernels::Activation activation(const std::string& act) {
+  const std::map<std::string, kernels::Activation> kinds = {
+      {"tanh", kernels::Activation::tanh},
+      {"relu", kernels::Activation::relu},
+      {"gelu", kernels::Activation::gelu},
+      {"sigmoid", kernels::Activation::sigmoid},
+      {"identity", kernels::Activation::identity}};
+  return kinds.at(act);
+}
+
+void set_align(const AlignForm& form, const Operands& x, kernels::AttentionProblem& p) {
+  constexpr kernels::Align kKinds[] = {kernels::Align::soft,     kernels::Align::sparsemax,
+                                       kernels::Align::entmax15, kernels::Align::entmax,
+                                       kernels::Align::sigmoid,  kernels::Align::top_k,
+                                       kernels::Align::hard,     kernels::Align::local_p};
+  p.align = kKinds[static_cast<std::size_t>(form.kind)];
+  p.top = form.top, p.sample = form.sample, p.straight_through = form.straight_through;
+  p.reach = form.reach;
+  if (x.alpha.defined()) p.alpha = x.alpha.const_data_ptr();
+  if (x.center.defined()) p.center = kernel_input(x.center.unsqueeze(-1));
+  if (form.window >= 0) {
+    const auto narrower = [&](std::int64_t side) {
+      return side < 0 ? form.window : std::min(side, form.window);
+    };
+    p.window_left = narrower(p.window_left), p.window_right = narrower(p.window_right);
+  }
+}
+
+kernels::AttentionProblem problem_of(const Plan& plan, const Operands& x) {
+  const Visibility& see = plan.visibility;
   kernels::AttentionProblem p;
   p.type = *kernel_type(x.query.scalar_type());
   p.batch = see.B, p.heads = see.H, p.kv_heads = x.key.size(1);
   p.queries = see.Q, p.keys = see.K, p.width = x.key.size(3), p.value_width = x.value.size(3);
-  p.query = input(x.query), p.key = input(x.key), p.value = input(x.value);
-  p.scale = call.scale;
-  p.softcap = call.softcap.value_or(0);
-  p.bias = input(x.bias);
+  p.query = kernel_input(x.query), p.key = kernel_input(x.key), p.value = kernel_input(x.value);
+  if (plan.score == ScoreForm::Kind::additive) {
+    p.score = kernels::Score::additive;
+    p.activation = activation(plan.act);
+    p.weight = x.weight.const_data_ptr();
+    p.weight_stride = x.weight.dim() == 2 ? x.weight.stride(0) : 0;
+  }
+  p.scale = plan.scale;
+  p.softcap = plan.softcap.value_or(0);
+  p.bias = kernel_input(x.bias);
   if (x.bias.defined()) p.bias_type = *kernel_type(x.bias.scalar_type());
-  if (call.alibi.defined()) p.alibi_slopes = call.alibi.const_data_ptr<float>();
-  p.mask = input(see.mask);
+  if (plan.alibi.defined()) p.alibi_slopes = plan.alibi.const_data_ptr<float>();
+  p.mask = kernel_input(see.mask);
   switch (see.causal.corner) {
     case Causal::Corner::none:
       break;
@@ -78,99 +98,147 @@ kernels::AttentionProblem problem_of(const CheckedCall& call, const Operands& x)
   if (see.window) p.window_left = (*see.window)[0], p.window_right = (*see.window)[1];
   if (see.lengths.defined()) p.lengths = see.lengths.const_data_ptr<std::int64_t>();
   if (x.sink.defined()) p.sink = x.sink.const_data_ptr();
-  p.dropout = call.dropout_p;
-  p.seed = call.seed;
+  set_align(plan.align, x, p);
+  p.dropout = plan.dropout_p;
+  p.seed = plan.seed;
   return p;
 }
 
 /// One attention call as a node of torch's graph.
-class FusedDot : public torch::autograd::Function<FusedDot> {
+class FusedAttention : public torch::autograd::Function<FusedAttention> {
  public:
-  /// Output, log-sum-exp and the rows' state; only the first has a gradient.
+  /// Output, log-sum-exp, log-probability and the rows' state. The first has a gradient, the second
+  /// too where the kernel can give it, the third for hard alignments.
   static variable_list forward(AutogradContext* ctx, const Tensor& q, const Tensor& k,
-                               const Tensor& v, const std::optional<Tensor>& given_bias,
-                               const std::optional<Tensor>& given_sink,
-                               const std::shared_ptr<CheckedCall>& call) {
-    const Tensor bias = given_bias.value_or(Tensor()), sink = given_sink.value_or(Tensor());
-    const Visibility& see = call->visibility;
+                               const Tensor& v, const std::optional<Tensor>& bias,
+                               const std::optional<Tensor>& sink,
+                               const std::optional<Tensor>& weight,
+                               const std::optional<Tensor>& alpha,
+                               const std::optional<Tensor>& center,
+                               const std::shared_ptr<Plan>& plan, bool trains) {
+    const auto or_none = [](const std::optional<Tensor>& x) { return x.value_or(Tensor()); };
+    const Operands x{
+        q, k, v, or_none(bias), or_none(sink), or_none(weight), or_none(alpha), or_none(center)};
+    const kernels::AttentionProblem problem = problem_of(*plan, x);
+    const Visibility& see = plan->visibility;
     const auto working = q.options().dtype(working_type(q.scalar_type()));
-    Tensor out = torch::empty({see.B, see.H, see.Q, v.size(3)}, q.options());
-    const Tensor state = torch::empty({see.B, see.H, see.Q, 2}, working);
+    const std::array<std::int64_t, 4> shape{see.B, see.H, see.Q, v.size(3)};
+    Tensor out = torch::empty(shape, q.options()), mean, drift;
+    if (trains && kernels::needs_mean(problem)) mean = torch::empty(shape, working);
+    if (trains && (x.alpha.defined() || x.center.defined())) drift = torch::empty(shape, working);
+    const Tensor state = torch::empty({see.B, see.H, see.Q, kernels::kRowState}, working);
     const Tensor lse = torch::empty({see.B, see.H, see.Q}, torch::kFloat32);
-    kernels::attention_forward(problem_of(*call, {q, k, v, bias, sink}),
-                               {.out = output(out),
-                                .lse = lse.mutable_data_ptr<float>(),
-                                .state = state.mutable_data_ptr()});
-    ctx->save_for_backward({q, k, v, bias, sink, out, state});
-    ctx->saved_data["call"] = c10::IValue::make_capsule(c10::make_intrusive<Holder>(call));
-    ctx->mark_non_differentiable({lse, state});
-    return {out, lse, state};
+    const bool hard = plan->align.kind == AlignForm::Kind::hard;
+    const Tensor logp = hard ? torch::empty_like(lse) : torch::empty({0});
+    kernels::attention_forward(problem, {.out = kernel_output(out),
+                                         .lse = lse.mutable_data_ptr<float>(),
+                                         .state = state.mutable_data_ptr(),
+                                         .mean = kernel_output(mean),
+                                         .drift = kernel_output(drift),
+                                         .logp = hard ? logp.mutable_data_ptr<float>() : nullptr});
+    const auto all = x.all();
+    variable_list saved(all.begin(), all.end());
+    saved.insert(saved.end(), {out, state, mean, drift});
+    ctx->save_for_backward(saved);
+    ctx->saved_data["plan"] = c10::IValue::make_capsule(c10::make_intrusive<Holder>(plan));
+    ctx->set_materialize_grads(false);
+    const bool open = plan->align.kind == AlignForm::Kind::soft ||
+                      plan->align.kind == AlignForm::Kind::top_k ||
+                      plan->align.kind == AlignForm::Kind::local_p;
+    variable_list fixed = {state};
+    if (!open) fixed.push_back(lse);
+    if (!hard) fixed.push_back(logp);
+    ctx->mark_non_differentiable(fixed);
+    return {out, lse, logp, state};
   }
 
   static variable_list backward(AutogradContext* ctx, variable_list gradients) {
     HEED_CHECK(!torch::GradMode::is_enabled(),
                "attend: the fused kernel has no second derivative; kernel='reference' has");
-    const auto saved = ctx->get_saved_variables();
-    const auto held = ctx->saved_data["call"].toCapsule();
-    const auto& call = static_cast<const Holder&>(*held).call;
-    const Operands x{saved[0], saved[1], saved[2], saved[3], saved[4]};
-    std::size_t edge = 0;  // absent operands have none
-    const auto wanted = [&](const Tensor& like, torch::ScalarType type) {
-      if (!like.defined() || !ctx->needs_input_grad(edge++)) return Tensor();
-      return torch::empty(like.sizes(), like.options().dtype(type));
-    };
+    const variable_list saved = ctx->get_saved_variables();
+    const auto held = ctx->saved_data["plan"].toCapsule();
+    const auto& plan = static_cast<const Holder&>(*held).plan;
+    const Operands x = Operands::from(saved);
+    const auto all = x.all();
     const auto type = x.query.scalar_type(), working = working_type(type);
-    Tensor dq = wanted(x.query, type), dk = wanted(x.key, type), dv = wanted(x.value, type);
-    Tensor dbias = wanted(x.bias, working), dsink = wanted(x.sink, working);
-    const Tensor grad_out = gradients[0].to(x.query.scalar_type());
+    std::array<Tensor, Operands::kCount> grads;
+    std::size_t edge = 0;  // absent operands have none
+    for (std::size_t i = 0; i < Operands::kCount; ++i) {
+      if (!all[i].defined() || !ctx->needs_input_grad(edge++)) continue;
+      grads[i] = torch::empty(all[i].sizes(), all[i].options().dtype(i < 3 ? type : working));
+    }
+    const kernels::AttentionProblem problem = problem_of(*plan, x);
+    // Of w, one a head; a shared one is their sum.
+    Tensor weights;
+    if (grads[5].defined()) {
+      weights = torch::empty({problem.heads, problem.width}, grads[5].options());
+    }
+    const Tensor& out = saved[Operands::kCount];
+    const Tensor grad_out = gradients[0].defined() ? gradients[0].to(type) : torch::zeros_like(out);
+    const Tensor& of_row = gradients[1].defined() ? gradients[1] : gradients[2];
+    const Tensor grad_lse = of_row.defined() ? of_row.to(torch::kFloat32).contiguous() : Tensor();
+    const auto data = [](Tensor& t) { return t.defined() ? t.mutable_data_ptr() : nullptr; };
     kernels::attention_backward(
-        problem_of(*call, x),
-        {.out = input(saved[5]), .grad_out = input(grad_out), .state = saved[6].const_data_ptr()},
-        {.query = output(dq),
-         .key = output(dk),
-         .value = output(dv),
-         .bias = output(dbias),
-         .sink = dsink.defined() ? dsink.mutable_data_ptr() : nullptr});
-    if (dbias.defined()) dbias = dbias.to(x.bias.scalar_type());
-    return {dq, dk, dv, dbias, dsink, Tensor()};
+        problem,
+        {.out = kernel_input(out),
+         .grad_out = kernel_input(grad_out),
+         .state = saved[Operands::kCount + 1].const_data_ptr(),
+         .mean = kernel_input(saved[Operands::kCount + 2]),
+         .drift = kernel_input(saved[Operands::kCount + 3]),
+         .grad_lse = grad_lse.defined() ? grad_lse.const_data_ptr<float>() : nullptr},
+        {.query = kernel_output(grads[0]),
+         .key = kernel_output(grads[1]),
+         .value = kernel_output(grads[2]),
+         .bias = kernel_output(grads[3]),
+         .sink = data(grads[4]),
+         .alpha = data(grads[6]),
+         .center = data(grads[7]),
+         .weight = data(weights)});
+    if (weights.defined()) grads[5] = all[5].dim() == 2 ? weights : weights.sum(0);
+    variable_list result(grads.begin(), grads.end());
+    if (result[3].defined()) result[3] = result[3].to(x.bias.scalar_type());
+    result.resize(Operands::kCount + 2);
+    return result;
   }
 
  private:
   struct Holder : torch::CustomClassHolder {
-    explicit Holder(std::shared_ptr<CheckedCall> held) : call(std::move(held)) {}
-    std::shared_ptr<CheckedCall> call;
+    explicit Holder(std::shared_ptr<Plan> held) : plan(std::move(held)) {}
+    std::shared_ptr<Plan> plan;
   };
 };
 
-bool wants_anything(const Want& want) {
-  return want.weights || want.scores || want.lse || want.entropy || want.received ||
-         want.topk > 0 || !want.rows.empty();
+/// Wants that need a look at the weights.
+bool wants_weights(const Want& want) {
+  return want.weights || want.scores || want.entropy || want.received || want.topk > 0 ||
+         !want.rows.empty();
 }
 
 bool needs_gradient(const CheckedCall& call) {
   if (!torch::GradMode::is_enabled()) return false;
-  bool needs = call.query.requires_grad() || call.key.requires_grad() || call.value.requires_grad();
-  for (const Tensor& x : {call.visibility.bias, call.sink})
+  bool needs = call.key.requires_grad() || call.value.requires_grad();
+  for (const Tensor& x : {call.query, call.visibility.bias, call.sink})
     needs |= x.defined() && x.requires_grad();
-  for (const auto& [name, x] : call.score_params) needs |= x.requires_grad();
+  for (const Params* params : {&call.score_params, &call.align_params}) {
+    for (const auto& [name, x] : *params) needs |= x.requires_grad();
+  }
   return needs;
 }
 
 /// What was asked beside the output, by one more pass over the scores.
-void look_at_weights(const CheckedCall& call, const Operands& x, const Tensor& state,
+void look_at_weights(const Plan& plan, const Want& want, const Operands& x, const Tensor& state,
                      AttendResult& result) {
-  const Want& want = call.want;
-  const Visibility& see = call.visibility;
+  const Visibility& see = plan.visibility;
   const auto working = state.options();
   const auto pairs = [&](std::int64_t rows) {
     return torch::empty({see.B, see.H, rows, see.K}, working);
   };
-  const kernels::AttentionProblem problem = problem_of(call, x);
-  const auto given = call.value.scalar_type();
+  const kernels::AttentionProblem problem = problem_of(plan, x);
+  const auto given = x.value.scalar_type();
   Tensor weights, scores;
   if (want.weights || want.topk > 0) weights = pairs(see.Q);
   if (want.scores) scores = pairs(see.Q);
-  kernels::WeightsResult wanted{.weights = output(weights), .scores = output(scores)};
+  kernels::WeightsResult wanted{.weights = kernel_output(weights), .scores = kernel_output(scores)};
   const auto floats = torch::TensorOptions(torch::kFloat32);
   if (want.entropy) {
     result.entropy = torch::empty({see.B, see.H, see.Q}, floats);
@@ -187,7 +255,7 @@ void look_at_weights(const CheckedCall& call, const Operands& x, const Tensor& s
   if (!want.rows.empty()) {
     Tensor chosen = pairs(static_cast<std::int64_t>(want.rows.size()));
     kernels::attention_weights(problem, state.const_data_ptr(),
-                               {.weights = output(chosen),
+                               {.weights = kernel_output(chosen),
                                 .rows = want.rows.data(),
                                 .row_count = static_cast<std::int64_t>(want.rows.size())});
     result.rows = chosen.to(given);
@@ -199,9 +267,8 @@ void look_at_weights(const CheckedCall& call, const Operands& x, const Tensor& s
 Reasons fused_unsupported(const CheckedCall& call) {
   Reasons reasons;
   if (call.weights.defined()) reasons.push_back("the weights are given");
-  if (!call.query.defined()) reasons.push_back("there is no query");
-  if (!call.score->dot_form()) reasons.push_back("the score has no dot form");
-  if (!call.align->plain_softmax()) reasons.push_back("the alignment is not a plain softmax");
+  if (call.score->form() == ScoreForm::Kind::none) reasons.push_back("the score has no fused form");
+  if (!call.align->has_form()) reasons.push_back("the alignment has no fused form");
   if (!call.key.device().is_cpu()) reasons.push_back("the tensors are not on the CPU");
   if (!kernel_type(call.key.scalar_type())) reasons.push_back("the type has no kernel");
   const Tensor& bias = call.visibility.bias;
@@ -212,37 +279,63 @@ Reasons fused_unsupported(const CheckedCall& call) {
   return reasons;
 }
 
+std::string fused_name(const CheckedCall& call) {
+  return call.score->form() == ScoreForm::Kind::additive ? "fused: additive" : "fused: dot";
+}
+
 AttendResult attend_fused(const CheckedCall& call) {
   const auto working = working_type(call.key.scalar_type());
-  const auto [q, k] = call.score->dot_operands(call.query, call.key, call.score_params);
-  const Tensor sink = call.sink.defined() ? call.sink.to(working).contiguous() : Tensor();
-  // The graph's node outlives this call: it keeps what decides visibility, not the operands again.
-  auto kept = std::make_shared<CheckedCall>();
-  kept->visibility = call.visibility;
-  kept->visibility.bias = Tensor();
-  if (call.alibi.defined()) kept->alibi = call.alibi.to(torch::kFloat32).contiguous();
-  kept->scale = call.scale;
-  kept->softcap = call.softcap;
-  kept->dropout_p = call.dropout_p;
-  kept->seed = call.seed;
-  const auto present = [](const Tensor& x) {
-    return x.defined() ? std::optional(x) : std::nullopt;
+  const auto as_working = [&](const Tensor& x) {
+    return x.defined() ? x.to(working).contiguous() : Tensor();
   };
+  ScoreForm score = call.score->operands(call.query, call.key, call.score_params);
+  auto plan = std::make_shared<Plan>();
+  plan->visibility = call.visibility;
+  plan->visibility.bias = Tensor();  // an operand, which the node saves
+  plan->score = call.score->form();
+  plan->act = score.act;
+  plan->align = call.align->form(call.align_input(working), call.align_params);
+  if (call.alibi.defined()) plan->alibi = call.alibi.to(torch::kFloat32).contiguous();
+  plan->scale = call.scale;
+  plan->softcap = call.softcap;
+  plan->dropout_p = call.dropout_p;
+  plan->seed = call.seed;
+  Operands x{.query = score.query,
+             .key = score.key,
+             .value = call.value,
+             .bias = call.visibility.bias,
+             .sink = as_working(call.sink),
+             .weight = as_working(score.weight),
+             .alpha = as_working(plan->align.alpha),
+             .center = as_working(plan->align.center)};
+  plan->align.alpha = plan->align.center = Tensor();
+  // A weight of each head, or keys of each head, need as many heads of keys and values.
+  const std::int64_t H = call.visibility.H;
+  const bool each_head = x.weight.defined() && x.weight.dim() == 2;
+  for (Tensor* side : {&x.key, &x.value}) {
+    if (side->size(1) != H && (each_head || x.key.size(1) != x.value.size(1))) {
+      *side = side->repeat_interleave(H / side->size(1), 1);
+    }
+  }
+  const auto present = [](const Tensor& t) {
+    return t.defined() ? std::optional(t) : std::nullopt;
+  };
+  const bool trains = needs_gradient(call);
   const variable_list run =
-      FusedDot::apply(q, k, call.value, present(call.visibility.bias), present(sink), kept);
+      FusedAttention::apply(x.query, x.key, x.value, present(x.bias), present(x.sink),
+                            present(x.weight), present(x.alpha), present(x.center), plan, trains);
 
   AttendResult result;
-  if (wants_anything(call.want)) {
-    if (needs_gradient(call)) {
+  if (wants_weights(call.want)) {
+    if (trains) {
       result = attend_reference(call);
     } else {
-      result.lse = call.want.lse ? run[1] : Tensor();
-      kept->want = call.want;
-      kept->value = call.value;
-      look_at_weights(*kept, {q, k, call.value, call.visibility.bias, sink}, run[2], result);
+      look_at_weights(*plan, call.want, x, run[3], result);
     }
   }
   result.output = run[0];
+  if (call.want.lse) result.lse = run[1];
+  if (call.want.logp) result.logp = run[2];
   return result;
 }
 

@@ -1,6 +1,7 @@
 // Parameters of the formulas: sizes by letter, checks, products.
 #include <algorithm>
 
+#include "attention/matrix.hpp"
 #include "heed/attention/score.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
@@ -58,6 +59,22 @@ void check_params(const std::string& owner, const std::vector<ParamInfo>& infos,
 
 Tensor project(const Tensor& matrix, const Tensor& x) {
   return torch::matmul(x, matrix.transpose(-1, -2));
+}
+
+Tensor project_rows(const Tensor& matrix, const Tensor& x) {
+  const std::int64_t B = x.size(0), H = x.size(1), L = x.size(2);
+  if (matrix.dim() == 2) {
+    return matrix_product(x.reshape({1, B * H * L, x.size(3)}), matrix.t().unsqueeze(0))
+        .view({B, H, L, matrix.size(0)});
+  }
+  // One matrix for each head: the heads are the batch of products. Keys of grouped heads are shared
+  // by several of them.
+  const std::int64_t heads = matrix.size(0);
+  const Tensor own = H == heads ? x : x.repeat_interleave(heads / H, 1);
+  return matrix_product(own.transpose(0, 1).reshape({heads, B * L, x.size(3)}),
+                        matrix.transpose(1, 2))
+      .view({heads, B, L, matrix.size(1)})
+      .transpose(0, 1);
 }
 
 Tensor per_head(const Tensor& vector) { return vector.dim() == 2 ? vector.unsqueeze(1) : vector; }

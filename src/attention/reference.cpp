@@ -100,6 +100,19 @@ void reduce(const Want& want, const Tensor& weights, torch::ScalarType type, Att
 
 }  // namespace
 
+AlignInput CheckedCall::align_input(torch::ScalarType type) const {
+  AlignInput input{.sink = sink,
+                   .lengths = visibility.lengths,
+                   .heads = visibility.H,
+                   .keys = visibility.K,
+                   .type = type,
+                   .seed = seed};
+  if (query.defined()) input.query = query.to(type);
+  if (weights.defined()) return input;
+  input.distance = visibility.distance();
+  return input;
+}
+
 void take_top_keys(const Tensor& weights, std::int64_t k, torch::ScalarType type,
                    AttendResult& result) {
   // A stable sort keeps ties at the lower key.
@@ -128,10 +141,13 @@ AttendResult attend_reference(const CheckedCall& call) {
       e = e + torch::where(keep, see.bias.to(type), 0.0);  // a masked bias may be NaN
     }
     if (call.want.scores) result.scores = raw_scores(call, type).to(given);
-    Aligned aligned = call.align->reference({.scores = e, .keep = keep, .sink = call.sink},
-                                            to_type(call.align_params, type));
+    AlignInput input = call.align_input(type);
+    input.scores = e;
+    input.keep = keep;
+    Aligned aligned = call.align->reference(input, to_type(call.align_params, type));
     weights = aligned.weights;
-    if (call.want.lse && aligned.lse.defined()) result.lse = aligned.lse.to(torch::kFloat32);
+    if (call.want.lse) result.lse = aligned.lse.to(torch::kFloat32);
+    if (call.want.logp) result.logp = aligned.logp.to(torch::kFloat32);
   }
   reduce(call.want, weights, given, result);
   if (call.dropout_p > 0) weights = weights * dropout_mask(weights, call.dropout_p, call.seed);

@@ -18,6 +18,9 @@ struct CheckedCall {
   double dropout_p = 0;
   std::uint64_t seed = 0;
   Want want;
+
+  /// What the alignment sees beside the scores; `type` is the scores'.
+  AlignInput align_input(torch::ScalarType type) const;
 };
 
 /// The k largest weights of each query and their keys, ties to the lower key, into `result`.

@@ -22,6 +22,22 @@ class Additive : public Score {
 
   bool query_optional() const override { return true; }
 
+  ScoreForm::Kind form() const override { return ScoreForm::Kind::additive; }
+  ScoreForm operands(const Tensor& q, const Tensor& k, const Params& params) const override {
+    Tensor keys = project_rows(params.at("W2"), k);
+    if (const auto b = params.find("b"); b != params.end() && b->second.defined()) {
+      // A bias of each head needs keys of each head.
+      if (b->second.dim() == 2 && keys.size(1) != b->second.size(0)) {
+        keys = keys.repeat_interleave(b->second.size(0) / keys.size(1), 1);
+      }
+      keys = keys + per_head(b->second);
+    }
+    const Tensor queries = q.defined() ? project_rows(params.at("W1"), q)
+                                       : torch::zeros({k.size(0), k.size(1), 1, keys.size(3)},
+                                                      keys.options().requires_grad(false));
+    return {.query = queries, .key = keys, .weight = params.at("w"), .act = act_};
+  }
+
   Tensor reference(const Tensor& q, const Tensor& k, const Params& params) const override {
     Tensor keys = project(params.at("W2"), k);
     if (const auto b = params.find("b"); b != params.end() && b->second.defined()) {
@@ -50,7 +66,7 @@ PartInfo additive() {
       .paper = "Bahdanau et al. 2015, appendix A.1.2",
       .inputs = "query (may be absent: the W_1 q term is dropped), keys",
       .time = "O(Q K h + (Q d_q + K d_k) h)",
-      .memory = "O(Q K h) reference",
+      .memory = "O((Q + K) h) fused, O(Q K h) reference",
       .advice = "the most flexible of the simple scores; strong with a single learned query",
       .options = {act_option(),
                   {.name = "hidden",
@@ -58,6 +74,7 @@ PartInfo additive() {
                    .doc = "h, the width of the hidden layer; 0 = the keys' width",
                    .min = 0,
                    .max = 65536}},
+      .fused = "additive",
       .error_factor = 4,
       .make = [](const Options& options) -> std::unique_ptr<Score> {
         return std::make_unique<Additive>(options);

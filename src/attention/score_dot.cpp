@@ -6,7 +6,7 @@ namespace {
 
 class Dot : public Score {
  public:
-  bool dot_form() const override { return true; }
+  ScoreForm::Kind form() const override { return ScoreForm::Kind::dot; }
 
   Tensor reference(const Tensor& q, const Tensor& k, const Params&) const override {
     return torch::matmul(q, k.transpose(-1, -2));

@@ -9,10 +9,9 @@ class General : public Score {
     return {{.name = "W", .shape = {"d_k", "d_q"}}};
   }
 
-  bool dot_form() const override { return true; }
-  std::pair<Tensor, Tensor> dot_operands(const Tensor& q, const Tensor& k,
-                                         const Params& params) const override {
-    return {project(params.at("W"), q), k};
+  ScoreForm::Kind form() const override { return ScoreForm::Kind::dot; }
+  ScoreForm operands(const Tensor& q, const Tensor& k, const Params& params) const override {
+    return {.query = project_rows(params.at("W"), q), .key = k};
   }
 
   // W meets the query: Q vectors to transform, not K.

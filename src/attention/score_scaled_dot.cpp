@@ -8,7 +8,7 @@ namespace {
 
 class ScaledDot : public Score {
  public:
-  bool dot_form() const override { return true; }
+  ScoreForm::Kind form() const override { return ScoreForm::Kind::dot; }
 
   double default_scale(const Problem& problem) const override {
     return 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(problem.key_dim, 1)));

@@ -2,16 +2,9 @@
 
 #include <limits>
 
+#include "heed/attention/align.hpp"
+
 namespace heed {
-namespace {
-
-Tensor both(const Tensor& a, const Tensor& b) {
-  if (!a.defined()) return b;
-  return b.defined() ? a.logical_and(b) : a;
-}
-
-}  // namespace
-
 Tensor Visibility::distance() const {
   const auto whole = torch::TensorOptions(torch::kInt64).device(device);
   const Tensor i = torch::arange(Q, whole).view({1, 1, Q, 1});

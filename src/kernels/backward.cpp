@@ -35,7 +35,12 @@ struct BackwardScratch {
         query_sums(memory.take(kQueryBlock * p.width)),
         rows(memory.take(kQueryBlock * p.width)),
         row_sums(memory.take(kQueryBlock)),
-        column_sums(memory.take(kChunk)) {}
+        column_sums(memory.take(kChunk)),
+        weight_sums(memory.take(block.width)),
+        additive(p.score == Score::additive),
+        key_rows(additive ? memory.take(kKeyBlock * block.width) : nullptr),
+        key_powers(is_logistic(p) ? memory.take(kKeyBlock * block.width) : nullptr),
+        hidden_sums(additive ? memory.take(kQueryBlock * block.width) : nullptr) {}
 
   Scratch<T> memory;
   GradientBlock<T> block;
@@ -47,9 +52,37 @@ struct BackwardScratch {
   T* rows;
   T* row_sums;     // over the keys of the chunk, for each query of the block
   T* column_sums;  // over the queries, for each key of the chunk
+  T* weight_sums;  // additive: [padded D] of one head
+  bool additive;
+  T* key_rows;     // additive: the keys of a tile, [kKeyBlock][padded D]
+  T* key_powers;   // and their exponentials
+  T* hidden_sums;  // additive: query sums in rows, [kQueryBlock][padded D]
   std::uint8_t bad_keys[kChunk];
   bool any_bad_keys, checked_keys;
 };
+
+/// Gradients of the scores of a tile, for additive scores.
+template <class T>
+void additive_block(const AttentionProblem& p, Rows<T> keys, std::int64_t count, std::int64_t begin,
+                    std::int64_t end, T* key_sums, BackwardScratch<T>& x) {
+  GradientBlock<T>& block = x.block;
+  for (std::int64_t r = 0; r < count; ++r) {
+    T* row = x.key_rows + r * block.width;
+    std::copy_n(keys.at + r * keys.stride, p.width, row);
+    std::fill(row + p.width, row + block.width, T{0});
+  }
+  const std::int64_t skip = begin * block.width;
+  LogisticRows<T> rows{x.key_rows, x.key_powers, false};
+  LogisticRows<T> queries{block.rows + skip, block.powers + skip, false};
+  if (is_logistic(p)) {
+    queries.safe = block.safe;
+    rows.safe = logistic_exponentials(logistic_rate(p.activation), x.key_rows, count * block.width,
+                                      x.key_powers);
+  }
+  additive_gradients(p.activation, queries, rows, end - begin, count, block.width,
+                     block.slopes + begin, kQueryBlock,
+                     AdditiveSums<T>{x.hidden_sums + skip, key_sums, x.weight_sums});
+}
 
 /// Keys `from` .. `from + count` of the chunk against the whole block of queries.
 template <class T>
@@ -77,6 +110,7 @@ void backward_tile(const ScoreSetup<T>& setup, const KeyChunk& chunk, Rows<T> ke
       if (cover == Cover::none) return;
       begin = std::min(begin, lane);
       end = std::max(end, lane + panel.count);
+      if (x.additive) return;
       if (sparse && !x.checked_keys) {
         x.any_bad_keys = find_non_finite(keys, chunk.count, p.width, x.bad_keys);
         x.checked_keys = true;
@@ -99,9 +133,13 @@ void backward_tile(const ScoreSetup<T>& setup, const KeyChunk& chunk, Rows<T> ke
                     block.grad_rows + begin * block.value_width, end - begin, block.value_width,
                     bad == nullptr ? nullptr : bad + begin,
                     x.value_sums + skip * block.value_width);
-  add_tile_products(block.slopes + begin, kQueryBlock, count, block.rows + begin * block.width,
-                    end - begin, block.width, bad == nullptr ? nullptr : bad + begin,
-                    x.key_sums + skip * block.width);
+  if (x.additive) {
+    additive_block(p, tile_keys, count, begin, end, x.key_sums + skip * block.width, x);
+  } else {
+    add_tile_products(block.slopes + begin, kQueryBlock, count, block.rows + begin * block.width,
+                      end - begin, block.width, bad == nullptr ? nullptr : bad + begin,
+                      x.key_sums + skip * block.width);
+  }
   if (call.result.row_bias != nullptr) {
     for (std::int64_t r = 0; r < count; ++r) {
       for (std::int64_t q = begin; q < end; ++q) x.row_sums[q] += block.slopes[r * kQueryBlock + q];
@@ -133,7 +171,14 @@ void add_query_gradients(const ScoreSetup<T>& setup, const KeyChunk& chunk, std:
     }
   }
   if (output.data == nullptr) return;
-  if (touched) {
+  if (touched && x.additive) {
+    const T* w = setup.score_weight();
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (std::int64_t c = 0; c < p.width; ++c) {
+        x.rows[i * p.width + c] = w[c] * x.hidden_sums[i * x.block.width + c];
+      }
+    }
+  } else if (touched) {
     for (std::int64_t i = 0; i < x.block.panel_count; ++i) {
       const Panel panel = x.block.panels[i];
       const std::int64_t lane = panel.query - query;
@@ -198,12 +243,17 @@ void backward_chunk(const BackwardCall& call, std::int64_t item, BackwardScratch
   for (std::int64_t head = chunk.kv_head * group; head < (chunk.kv_head + 1) * group; ++head) {
     const ScoreSetup<T> setup(p, e, head);
     std::fill(x.column_sums, x.column_sums + kChunk, T{0});
+    std::fill(x.weight_sums, x.weight_sums + x.block.width, T{0});
     for (std::int64_t query = 0; query < e.queries; query += kQueryBlock, ++step) {
       const std::int64_t count = std::min(kQueryBlock, e.queries - query);
       const bool touched = e.begin_key(query) < end && e.end_key(query + count - 1) > chunk.key;
       if (touched) {
         x.block.load(setup, query, count, call.inputs);
-        std::fill(x.query_sums, x.query_sums + kQueryBlock * p.width, T{0});
+        if (x.additive) {
+          std::fill(x.hidden_sums, x.hidden_sums + kQueryBlock * x.block.width, T{0});
+        } else {
+          std::fill(x.query_sums, x.query_sums + kQueryBlock * p.width, T{0});
+        }
         std::fill(x.row_sums, x.row_sums + kQueryBlock, T{0});
         for (std::int64_t from = chunk.key; from < end; from += kKeyBlock) {
           backward_tile(setup, chunk, keys, values, from, std::min(kKeyBlock, end - from), call, x);
@@ -219,6 +269,16 @@ void backward_chunk(const BackwardCall& call, std::int64_t item, BackwardScratch
       const std::int64_t all = e.ragged_keys ? p.key_offsets[e.index + 1] - e.first_key : p.keys;
       if (chunk.last) std::fill(to + chunk.count, to + (all - chunk.key), T{0});
     }
+    if (call.weight_sums != nullptr) {
+      T* to = static_cast<T*>(call.weight_sums) + (item * p.heads + head) * p.width;
+      for (std::int64_t c = 0; c < p.width; ++c) to[c] = scale * x.weight_sums[c];
+    }
+  }
+  if (x.additive) {  // heads of a group share w
+    const T* w = ScoreSetup<T>(p, e, chunk.kv_head * group).score_weight();
+    for (std::int64_t r = 0; r < chunk.count; ++r) {
+      for (std::int64_t c = 0; c < p.width; ++c) x.key_sums[r * x.block.width + c] *= w[c];
+    }
   }
   write_key_gradients(p, e, chunk, call.result.key, x.key_sums, x.block.width, p.width, scale);
   write_key_gradients(p, e, chunk, call.result.value, x.value_sums, x.block.value_width,
@@ -230,6 +290,30 @@ void backward_worker(const BackwardCall& call) {
   BackwardScratch<T> scratch(call.problem);
   std::int64_t item;
   while (call.queue.next(item)) backward_chunk(call, item, scratch);
+}
+
+/// The gradient of w: what the chunks gathered, in their order.
+template <class T>
+void sum_weight_gradients(const BackwardCall& call) {
+  const AttentionProblem& p = call.problem;
+  for (std::int64_t i = 0; i < p.heads * p.width; ++i) {
+    double sum = 0;
+    for (std::size_t chunk = 0; chunk < call.chunks.size(); ++chunk) {
+      const std::int64_t group = p.heads / p.kv_heads;
+      if (call.chunks[chunk].kv_head != i / p.width / group) continue;
+      sum += static_cast<double>(static_cast<const T*>(
+          call.weight_sums)[static_cast<std::int64_t>(chunk) * p.heads * p.width + i]);
+    }
+    static_cast<T*>(call.result.weight)[i] = static_cast<T>(sum);
+  }
+}
+
+void weight_gradients(const BackwardCall& call) {
+  if (call.problem.type == Type::float64) {
+    sum_weight_gradients<double>(call);
+  } else {
+    sum_weight_gradients<float>(call);
+  }
 }
 
 void backward_impl(const BackwardCall& call) {
@@ -246,6 +330,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace heed::kernels {
 HWY_EXPORT(backward_impl);
+HWY_EXPORT(weight_gradients);
 
 void attention_backward(const AttentionProblem& problem, const BackwardInputs& inputs,
                         const BackwardResult& result) {
@@ -255,23 +340,35 @@ void attention_backward(const AttentionProblem& problem, const BackwardInputs& i
   const std::vector<KeyChunk> chunks = make_key_chunks(problem, entries);
   const bool direct = result.query.stride[3] == 1 &&
                       (problem.type == Type::float32 || problem.type == Type::float64);
+  const std::int64_t bytes = problem.type == Type::float64 ? 8 : 4;
   std::vector<std::byte> query_sums;
   if (result.query.data != nullptr && !direct) {
     std::int64_t rows = 0;
     for (const Entry& e : entries) {
       rows = std::max(rows, e.query_row(problem.heads, problem.heads - 1, e.queries));
     }
-    const std::int64_t bytes = problem.type == Type::float64 ? 8 : 4;
     query_sums.resize(static_cast<std::size_t>(rows * problem.width * bytes) + 1);
+  }
+  std::vector<std::byte> weight_sums;
+  if (result.weight != nullptr) {
+    const std::int64_t size = problem.heads * problem.width * bytes;
+    weight_sums.resize(chunks.size() * static_cast<std::size_t>(size) + 1);
   }
   WorkQueue queue(static_cast<std::int64_t>(chunks.size()));
   Turns turns(chunks.size());
-  const BackwardCall call{problem, inputs, result,
-                          entries, chunks, query_sums.empty() ? nullptr : query_sums.data(),
-                          queue,   turns};
+  const BackwardCall call{problem,
+                          inputs,
+                          result,
+                          entries,
+                          chunks,
+                          query_sums.empty() ? nullptr : query_sums.data(),
+                          weight_sums.empty() ? nullptr : weight_sums.data(),
+                          queue,
+                          turns};
   run_workers(queue.count(), 2.5 * product_work(problem, entries), [&] {
     HWY_DYNAMIC_DISPATCH(backward_impl)(call);
   });
+  if (result.weight != nullptr) HWY_DYNAMIC_DISPATCH(weight_gradients)(call);
   if (result.bias.data != nullptr) bias_gradient(problem, inputs, result.bias, entries);
   row_gradients(problem, inputs, result, entries);
 }

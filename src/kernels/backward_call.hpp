@@ -59,7 +59,8 @@ struct BackwardCall {
   const BackwardResult& result;
   const std::vector<Entry>& entries;
   const std::vector<KeyChunk>& chunks;
-  void* query_sums;  // [B, H, Q, D] working type where the gradient itself cannot hold the sums
+  void* query_sums;   // [B, H, Q, D] working type where the gradient itself cannot hold the sums
+  void* weight_sums;  // [chunks, H, D] working type, when the gradient of w is wanted; else null
   WorkQueue& queue;
   Turns& turns;
 };

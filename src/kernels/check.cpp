@@ -46,6 +46,12 @@ void check_problem(const AttentionProblem& p) {
   if (!(p.dropout >= 0 && p.dropout <= 1)) {
     fail("dropout is " + std::to_string(p.dropout) + "; it must be 0 to 1");
   }
+  if (p.score == Score::additive) {
+    if (p.weight == nullptr) fail("additive scores need a weight");
+    if (p.weight_stride != 0 && p.heads != p.kv_heads) {
+      fail("additive weights of each head need as many key/value heads");
+    }
+  }
   if (p.align != Align::soft && p.sink != nullptr) fail("a sink goes with soft alignment only");
   if (p.align == Align::entmax) {
     if (p.alpha == nullptr) fail("entmax needs alpha");
@@ -60,8 +66,10 @@ void check_problem(const AttentionProblem& p) {
   if (p.align == Align::top_k && p.top < 1) {
     fail("top is " + std::to_string(p.top) + "; it must be above 0");
   }
-  if (p.align == Align::local_p && (p.center.data == nullptr || !(p.reach > 0))) {
-    fail("local_p needs centers and a reach above 0");
+  if (p.align == Align::local_p) {
+    const bool rows = p.batch > 0 && p.heads > 0 && p.queries > 0;
+    if (rows && p.center.data == nullptr) fail("local_p needs centers");
+    if (!(p.reach > 0)) fail("reach is " + std::to_string(p.reach) + "; it must be above 0");
   }
   check_offsets("query_offsets", p.query_offsets, p.batch, p.queries);
   check_offsets("key_offsets", p.key_offsets, p.batch, p.keys);

@@ -56,7 +56,7 @@ static_assert(kPart % kKeyBlock == 0);
 template <class T>
 struct DecodeScratch {
   explicit DecodeScratch(const AttentionProblem& p)
-      : width(pad(p.value_width)),
+      : width(padded<T>(p.value_width)),
         queries(memory.take(kMaxRows * p.width)),
         context(memory.take(kMaxRows * width)),
         keys(memory.take(kKeyBlock * p.width)),
@@ -67,13 +67,8 @@ struct DecodeScratch {
         extra(memory.take(kKeyBlock)),
         spread(memory.take(kKeyBlock)) {}
 
-  static std::int64_t pad(std::int64_t n) {
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-    return (n + lanes - 1) / lanes * lanes;
-  }
-
   Scratch<T> memory;
-  std::int64_t width;  // of values, padded to whole vectors
+  std::int64_t width;  // of values, whole_count to whole vectors
   T* queries;          // [rows][D]
   T* context;          // [rows][width]
   T* keys;
@@ -98,7 +93,7 @@ bool weigh_row(const ScoreSetup<T>& setup, std::int64_t query, std::int64_t key,
   const T lowest = -std::numeric_limits<T>::infinity();
   T* score = x.scores + row * kKeyBlock;
   const Panel panel{query, 1, 1};
-  const ScoreTile<T> tile{score, x.valid, x.extra, nullptr, x.spread};
+  const ScoreTile<T> tile{score, x.valid, x.extra, nullptr, x.spread, nullptr};
   x.keep[row] = 1;
   cover = mask_tile(setup, panel, key, count, x.valid);
   if (cover == Cover::none) return false;
@@ -111,10 +106,10 @@ bool weigh_row(const ScoreSetup<T>& setup, std::int64_t query, std::int64_t key,
       score[r] = bits[r] != 0 ? score[r] : lowest;
     }
   }
-  const std::int64_t padded = x.pad(count);
-  std::fill(score + count, score + padded, lowest);
+  const std::int64_t whole_count = padded<T>(count);
+  std::fill(score + count, score + whole_count, lowest);
   auto highest = hn::Set(d, lowest);
-  for (std::int64_t r = 0; r < padded; r += lanes)
+  for (std::int64_t r = 0; r < whole_count; r += lanes)
     highest = hn::Max(highest, hn::Load(d, score + r));
   const T old = x.top[row];
   const T top = std::max(old, hn::GetLane(hn::MaxOfLanes(d, highest)));
@@ -123,7 +118,7 @@ bool weigh_row(const ScoreSetup<T>& setup, std::int64_t query, std::int64_t key,
                           HWY_ATTR { return exp2_softmax(d, hn::Mul(hn::Sub(at, base), factor)); };
   x.top[row] = top;
   x.keep[row] = hn::GetLane(weight(hn::Set(d, old)));
-  for (std::int64_t r = 0; r < padded; r += lanes) {
+  for (std::int64_t r = 0; r < whole_count; r += lanes) {
     hn::Store(weight(hn::Load(d, score + r)), d, score + r);
   }
   T sum = 0;
@@ -145,19 +140,19 @@ void decode_block(const AttentionProblem& p, const Entry& e, std::int64_t kv_hea
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t group = p.heads / p.kv_heads, rows = group * e.queries;
-  const std::int64_t padded = x.pad(count);
+  const std::int64_t whole_count = padded<T>(count);
   const Rows<T> keys = view_rows(p.key, p.type, key_element(p.key.stride, e, kv_head, key), count,
                                  p.width, x.keys, p.width);
-  rows_to_panel(keys, count, p.width, padded, x.panel);
-  for (std::int64_t c = 0; c < padded;) {
+  rows_to_panel(keys, count, p.width, whole_count, x.panel);
+  for (std::int64_t c = 0; c < whole_count;) {
     const auto run = [&](auto vectors) HWY_ATTR {
-      multiply<vectors.value>(d, rows, Broadcast<T>{x.queries, p.width, 1}, x.panel + c, padded,
-                              p.width, [&](std::int64_t r, int v, auto sum) HWY_ATTR {
+      multiply<vectors.value>(d, rows, Broadcast<T>{x.queries, p.width, 1}, x.panel + c,
+                              whole_count, p.width, [&](std::int64_t r, int v, auto sum) HWY_ATTR {
                                 hn::Store(sum, d, x.scores + r * kKeyBlock + c + v * lanes);
                               });
       c += vectors.value * lanes;
     };
-    const std::int64_t left = (padded - c) / lanes;
+    const std::int64_t left = (whole_count - c) / lanes;
     with_vectors(left >= kVectors ? kVectors : left >= 2 ? 2 : 1, run);
   }
 

@@ -47,7 +47,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 struct ForwardScratch {
   explicit ForwardScratch(const AttentionProblem& p)
-      : queries(memory.take(kQueryBlock * p.width)),
+      : queries(memory.take(kQueryBlock * panel_width(p))),
         context(memory.take(kQueryBlock * p.value_width)),
         rows(memory.take(kQueryBlock * std::max(p.width, p.value_width))),
         keys(memory.take(kKeyBlock * p.width)),
@@ -57,10 +57,11 @@ struct ForwardScratch {
         seen(memory.take(kQueryBlock)),
         dropped(p.dropout > 0 ? memory.take(kKeyBlock * kQueryBlock) : nullptr),
         tile{memory.take(kKeyBlock * kQueryBlock), memory.take(kKeyBlock * kQueryBlock),
-             memory.take(kKeyBlock * kQueryBlock), nullptr, memory.take(kKeyBlock * kQueryBlock)} {}
+             memory.take(kKeyBlock * kQueryBlock), nullptr,
+             memory.take(kKeyBlock * kQueryBlock), take_powers(p, memory)} {}
 
   Scratch<T> memory;
-  T* queries;  // panels of [D][lanes]
+  T* queries;  // panels, see load_panel
   T* context;  // panels of [V][lanes], not yet divided by `sum`
   T* rows;
   T* keys;
@@ -93,8 +94,8 @@ void forward_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_l
   const Rows<T> keys{block.keys.at + skip * block.keys.stride, block.keys.stride};
   const Rows<T> values{block.values.at + skip * block.values.stride, block.values.stride};
   V top[NV], keep[NV], base[NV];
-  const Cover cover = score_tile<NV>(setup, panel, x.queries + first_lane * setup.p.width, keys,
-                                     from, count, x.tile, top);
+  const Cover cover = score_tile<NV>(setup, panel, x.queries + first_lane * panel_width(setup.p),
+                                     keys, from, count, x.tile, top);
   if (cover == Cover::none) return;
 
   const V factor = hn::Set(d, setup.factor());
@@ -196,8 +197,8 @@ void forward_block(const ForwardCall& call, const QueryBlock& item, ForwardScrat
   std::int64_t panel_count = 0;
   for (std::int64_t i = 0; i < item.count;) {
     const Panel panel = next_panel(item.query + i, item.count - i, lanes);
-    rows_to_panel(Rows<T>{queries.at + i * queries.stride, queries.stride}, panel.count, p.width,
-                  panel.lanes, x.queries + i * p.width);
+    load_panel(p, Rows<T>{queries.at + i * queries.stride, queries.stride}, panel,
+               x.queries + i * panel_width(p));
     panels[panel_count++] = panel;
     i += panel.lanes;
   }

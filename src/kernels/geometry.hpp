@@ -67,7 +67,8 @@ constexpr std::int64_t kQueryBlock = 64;  // a multiple of kVectors * Lanes on e
 /// Whether an entry has so few rows for each key that the decode kernel takes it: keys in lanes
 /// instead of queries. Depends on lengths and heads alone, never on the batch or the threads.
 inline bool is_decode(const AttentionProblem& p, const Entry& e) {
-  return p.align == Align::soft && e.queries <= 4 && e.queries * (p.heads / p.kv_heads) <= 16;
+  return p.score == Score::dot && p.align == Align::soft && e.queries <= 4 &&
+         e.queries * (p.heads / p.kv_heads) <= 16;
 }
 
 /// A unit of work: up to kQueryBlock queries of one head.
@@ -124,9 +125,9 @@ inline double product_work(const AttentionProblem& p, const std::vector<Entry>& 
 /// into the exponential and the scores are never rewritten.
 inline bool has_plain_scores(const AttentionProblem& p) {
   return p.align == Align::soft && p.scale > 0 && p.softcap == 0 &&
-         p.activation == Activation::identity && p.row_bias.data == nullptr &&
-         p.column_bias.data == nullptr && p.bias.data == nullptr && p.alibi_slopes == nullptr &&
-         p.sink == nullptr;
+         (p.activation == Activation::identity || p.score == Score::additive) &&
+         p.row_bias.data == nullptr && p.column_bias.data == nullptr && p.bias.data == nullptr &&
+         p.alibi_slopes == nullptr && p.sink == nullptr;
 }
 
 }  // namespace heed::kernels

@@ -37,13 +37,14 @@ HWY_INLINE T dot_rows(const T* a, const T* b, std::int64_t width) {
 template <class T>
 struct GradientBlock {
   explicit GradientBlock(const AttentionProblem& p)
-      : width(pad(p.width)),
-        value_width(pad(p.value_width)),
+      : width(padded<T>(p.width)),
+        value_width(padded<T>(p.value_width)),
         weights(memory.take(kKeyBlock * kQueryBlock)),
         slopes(memory.take(kKeyBlock * kQueryBlock)),
         rows(memory.take(kQueryBlock * width)),
         grad_rows(memory.take(kQueryBlock * value_width)),
-        queries(memory.take(kQueryBlock * p.width)),
+        powers(is_logistic(p) ? memory.take(kQueryBlock * width) : nullptr),
+        queries(memory.take(kQueryBlock * panel_width(p))),
         grads(memory.take(kQueryBlock * p.value_width)),
         out(memory.take(value_width)),
         lanes(memory),
@@ -51,15 +52,12 @@ struct GradientBlock {
         grad_logp(memory.take(kQueryBlock)),
         gains(p.align == Align::soft ? nullptr : memory.take(kKeyBlock * kQueryBlock)),
         dropped(p.dropout > 0 ? memory.take(kKeyBlock * kQueryBlock) : nullptr),
-        tile{memory.take(kKeyBlock * kQueryBlock), memory.take(kKeyBlock * kQueryBlock),
+        tile{memory.take(kKeyBlock * kQueryBlock),
+             memory.take(kKeyBlock * kQueryBlock),
              memory.take(kKeyBlock * kQueryBlock),
              has_plain_scores(p) ? nullptr : memory.take(kKeyBlock * kQueryBlock),
-             memory.take(kKeyBlock * kQueryBlock)} {}
-
-  static std::int64_t pad(std::int64_t n) {
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-    return (n + lanes - 1) / lanes * lanes;
-  }
+             memory.take(kKeyBlock * kQueryBlock),
+             take_powers(p, memory)} {}
 
   /// Queries `first` .. `first + number` of the head.
   void load(const ScoreSetup<T>& setup, std::int64_t first, std::int64_t number,
@@ -68,13 +66,15 @@ struct GradientBlock {
     const Entry& e = setup.e;
     const auto n = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
     query = first, count = number, panel_count = 0, checked = false;
-    const auto copy = [&](const Input& from, std::int64_t row, std::int64_t n, std::int64_t of,
-                          T* to, std::int64_t pitch) {
-      copy_rows(from.data, p.type, query_element(from.stride, e, setup.head, row), from.stride[2],
-                from.stride[3], n, of, to, pitch);
+    const auto copy = [&](const Input& from, std::int64_t of, T* to, std::int64_t pitch) {
+      copy_rows(from.data, p.type, query_element(from.stride, e, setup.head, first), from.stride[2],
+                from.stride[3], number, of, to, pitch);
     };
-    copy(p.query, first, number, p.width, rows, width);
-    copy(inputs.grad_out, first, number, p.value_width, grad_rows, value_width);
+    copy(p.query, p.width, rows, width);
+    if (powers != nullptr) {
+      safe = logistic_exponentials(logistic_rate(p.activation), rows, number * width, powers);
+    }
+    copy(inputs.grad_out, p.value_width, grad_rows, value_width);
     lanes.clear();
     std::fill(mean, mean + kQueryBlock, T{0});
     std::fill(grad_logp, grad_logp + kQueryBlock, T{0});
@@ -93,8 +93,7 @@ struct GradientBlock {
     }
     for (std::int64_t i = 0; i < number;) {
       const Panel panel = next_panel(first + i, number - i, n);
-      rows_to_panel(Rows<T>{rows + i * width, width}, panel.count, p.width, panel.lanes,
-                    queries + i * p.width);
+      load_panel(p, Rows<T>{rows + i * width, width}, panel, queries + i * panel_width(p));
       rows_to_panel(Rows<T>{grad_rows + i * value_width, value_width}, panel.count, p.value_width,
                     panel.lanes, grads + i * p.value_width);
       panels[panel_count++] = panel;
@@ -132,8 +131,9 @@ struct GradientBlock {
   T* slopes;     // d loss / d dot product, without the scale when the scores are plain
   T* rows;       // queries [count][width]
   T* grad_rows;  // output gradients [count][value_width]
-  T* queries;    // the same in panels of [D][lanes]
-  T* grads;      // and [V][lanes]
+  T* powers;     // additive: exponentials of `rows`; else null
+  T* queries;    // the queries in panels, see load_panel
+  T* grads;      // the gradients in panels of [V][lanes]
   T* out;
   RowLanes<T> lanes;
   T* mean;       // see mean_gradient
@@ -144,7 +144,7 @@ struct GradientBlock {
   Panel panels[kQueryBlock];
   std::uint8_t bad[kQueryBlock];
   std::int64_t query = 0, count = 0, panel_count = 0;
-  bool checked = false, any_bad = false;
+  bool checked = false, any_bad = false, safe = false;  // safe: `powers` may be used
 };
 
 /// Fills the panel's columns of block.weights and block.slopes for keys `key` .. `key + count`;
@@ -163,8 +163,8 @@ Cover gradient_tile(const ScoreSetup<T>& setup, Panel panel, std::int64_t lane, 
   const std::int64_t last = panel.query + panel.count - 1;
   Cover cover = Cover::none;
   if (setup.e.begin_key(panel.query) < key + count && setup.e.end_key(last) > key) {
-    cover = score_tile<NV>(setup, panel, block.queries + lane * setup.p.width, keys, key, count,
-                           tile, top);
+    cover = score_tile<NV>(setup, panel, block.queries + lane * panel_width(setup.p), keys, key,
+                           count, tile, top);
   }
   if (cover == Cover::none) {
     for (std::int64_t r = 0; r < count; ++r) {

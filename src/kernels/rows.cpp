@@ -58,7 +58,7 @@ template <class T>
 struct RowsScratch {
   RowsScratch(const AttentionProblem& p, const ForwardResult& result)
       : lanes(memory),
-        queries(memory.take(kQueryBlock * p.width)),
+        queries(memory.take(kQueryBlock * panel_width(p))),
         strip(memory.take((p.keys + 1) * kVectors * lanes_of())),
         candidates(memory.take((p.keys + 1) * lanes_of())),
         rows(memory.take(kQueryBlock * std::max(p.width, p.value_width))),
@@ -73,7 +73,7 @@ struct RowsScratch {
         mean(p, result.mean.data != nullptr, memory),
         drift(p, result.drift.data != nullptr && has_drift(p), memory),
         tile{nullptr, memory.take(kKeyBlock * kQueryBlock), memory.take(kKeyBlock * kQueryBlock),
-             nullptr, memory.take(kKeyBlock * kQueryBlock)} {}
+             nullptr, memory.take(kKeyBlock * kQueryBlock), take_powers(p, memory)} {}
 
   static std::int64_t lanes_of() {
     return static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
@@ -349,7 +349,7 @@ void rows_panel(const RowsCall& call, const ScoreSetup<T>& setup, Panel panel, R
   const Rows<T> queries =
       view_rows(p.query, p.type, query_element(p.query.stride, setup.e, setup.head, panel.query),
                 panel.count, p.width, x.rows, p.width);
-  rows_to_panel(queries, panel.count, p.width, panel.lanes, x.queries);
+  load_panel(p, queries, panel, x.queries);
   const AlignSetup<T> align(p, setup.head);
   const auto [begin, end] = key_range(setup, panel, x.lanes);
   HWY_ALIGN T gain_sums[kQueryBlock];

@@ -14,8 +14,10 @@
 #include <limits>
 
 #include "kernels/activation.hpp"
+#include "kernels/additive-inl.hpp"
 #include "kernels/geometry.hpp"
 #include "kernels/pack-inl.hpp"
+#include "kernels/scratch.hpp"
 #include "kernels/tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -60,7 +62,31 @@ struct ScoreTile {
   T* extra;   // same shape, scratch
   T* slope;   // same shape: d score / d dot; null when not wanted
   T* spread;  // kKeyBlock x lanes, scratch for rows of the bias
+  T* powers;  // additive: kKeyBlock x padded width, exponentials of the keys; else null
 };
+
+/// Numbers that a row takes in whole vectors.
+template <class T>
+std::int64_t padded(std::int64_t n) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  return (n + lanes - 1) / lanes * lanes;
+}
+
+/// Whether scores go by exponentials of queries and keys.
+inline bool is_logistic(const AttentionProblem& p) {
+  return p.score == Score::additive && logistic_rate(p.activation) != 0;
+}
+
+template <class T>
+T* take_powers(const AttentionProblem& p, Scratch<T>& memory) {
+  return is_logistic(p) ? memory.take(kKeyBlock * padded<T>(p.width)) : nullptr;
+}
+
+/// Numbers of a panel for each of its lanes: the queries, and for logistic scores their
+/// exponentials and whether these may be used.
+inline std::int64_t panel_width(const AttentionProblem& p) {
+  return is_logistic(p) ? 2 * p.width + 1 : p.width;
+}
 
 /// What every tile of one head shares.
 template <class T>
@@ -73,9 +99,39 @@ struct ScoreSetup {
   std::int64_t head;
   bool plain;
 
+  /// w of the additive score.
+  const T* score_weight() const { return static_cast<const T*>(p.weight) + head * p.weight_stride; }
+
   /// The exponential of the softmax is 2^((score - max) * factor).
   T factor() const { return static_cast<T>((plain ? p.scale : 1.0) * 1.4426950408889634074); }
 };
+
+/// rows_to_panel, and what else score_tile needs of the queries.
+template <class T>
+void load_panel(const AttentionProblem& p, Rows<T> rows, Panel panel, T* to) {
+  rows_to_panel(rows, panel.count, p.width, panel.lanes, to);
+  if (!is_logistic(p)) return;
+  const std::int64_t size = p.width * panel.lanes;
+  const bool safe = logistic_exponentials(logistic_rate(p.activation), to, size, to + size);
+  to[2 * size] = safe ? T{1} : T{0};
+}
+
+/// The keys of a tile for additive scores; their exponentials go to `powers`, rows of `padded`
+/// numbers.
+template <class T>
+LogisticRows<T> logistic_keys(const AttentionProblem& p, Rows<T> keys, std::int64_t count,
+                              T* powers) {
+  LogisticRows<T> rows{keys.at, powers, true};
+  if (!is_logistic(p)) return rows;
+  const std::int64_t pitch = padded<T>(p.width);
+  for (std::int64_t r = 0; r < count; ++r) {
+    T* row = powers + r * pitch;  // a copy first: the caller's row may end inside a vector
+    std::copy_n(keys.at + r * keys.stride, p.width, row);
+    std::fill(row + p.width, row + pitch, T{0});
+    rows.safe &= logistic_exponentials(logistic_rate(p.activation), row, pitch, row);
+  }
+  return rows;
+}
 
 /// Whether any row has an infinity or a NaN; flags[r] says which.
 template <class T>
@@ -204,13 +260,14 @@ void shape_scores(const ScoreSetup<T>& setup, Panel panel, std::int64_t key, std
     }
   }
   const T scale = static_cast<T>(p.scale);
+  const Activation act = p.score == Score::dot ? p.activation : Activation::identity;
   if (tile.slope != nullptr) {
     for (std::int64_t i = 0; i < size; ++i) {
-      tile.slope[i] = scale * activation_slope(p.activation, tile.score[i]);
+      tile.slope[i] = scale * activation_slope(act, tile.score[i]);
     }
   }
-  if (p.activation != Activation::identity) {
-    for (std::int64_t i = 0; i < size; ++i) tile.score[i] = activate(p.activation, tile.score[i]);
+  if (act != Activation::identity) {
+    for (std::int64_t i = 0; i < size; ++i) tile.score[i] = activate(act, tile.score[i]);
   }
   if (scale != T{1}) {
     for (std::int64_t i = 0; i < size; ++i) tile.score[i] *= scale;
@@ -251,11 +308,20 @@ HWY_INLINE Cover score_tile(const ScoreSetup<T>& setup, Panel panel, const T* qu
   if (cover == Cover::none) return cover;
   for (int v = 0; v < NV; ++v) top[v] = lowest;
   T* score = tile.score;
-  multiply<NV>(d, count, Broadcast<T>{keys.at, keys.stride, 1}, queries, wide, setup.p.width,
-               [=, &top](std::int64_t r, int v, auto sum) HWY_ATTR {
-                 top[v] = hn::Max(top[v], sum);
-                 hn::Store(sum, d, score + r * wide + v * lanes);
-               });
+  const auto sink = [=, &top](std::int64_t r, int v, auto sum) HWY_ATTR {
+    top[v] = hn::Max(top[v], sum);
+    hn::Store(sum, d, score + r * wide + v * lanes);
+  };
+  const AttentionProblem& p = setup.p;
+  if (p.score == Score::dot) {
+    multiply<NV>(d, count, Broadcast<T>{keys.at, keys.stride, 1}, queries, wide, p.width, sink);
+  } else {
+    const std::int64_t size = p.width * wide;
+    const bool safe = is_logistic(p) && queries[2 * size] != T{0};
+    additive_tile<NV>(p.activation, LogisticRows<T>{queries, queries + size, safe},
+                      logistic_keys(p, keys, count, tile.powers), keys.stride, padded<T>(p.width),
+                      count, p.width, setup.score_weight(), sink);
+  }
   if (setup.plain && cover == Cover::all) return cover;
   if (!setup.plain) shape_scores(setup, panel, key, count, tile, cover);
   for (int v = 0; v < NV; ++v) top[v] = lowest;

@@ -51,14 +51,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class T>
 struct WeightsScratch {
   explicit WeightsScratch(const AttentionProblem& p)
-      : queries(memory.take(kQueryBlock * p.width)),
+      : queries(memory.take(kQueryBlock * panel_width(p))),
         rows(memory.take(kQueryBlock * std::max(p.width, kKeyBlock))),
         keys(memory.take(kKeyBlock * p.width)),
         lanes(memory),
         sums(memory.take(kQueryBlock)),
         received(memory.take(kKeyBlock * kQueryBlock)),
         tile{memory.take(kKeyBlock * kQueryBlock), memory.take(kKeyBlock * kQueryBlock),
-             memory.take(kKeyBlock * kQueryBlock), nullptr, memory.take(kKeyBlock * kQueryBlock)} {}
+             memory.take(kKeyBlock * kQueryBlock), nullptr,
+             memory.take(kKeyBlock * kQueryBlock), take_powers(p, memory)} {}
 
   Scratch<T> memory;
   T* queries;
@@ -141,7 +142,7 @@ void weights_item(const WeightsCall& call, const WeightsItem& item, WeightsScrat
     const Rows<T> queries =
         view_rows(p.query, p.type, query_element(p.query.stride, e, item.head, panel.query),
                   panel.count, p.width, x.rows, p.width);
-    rows_to_panel(queries, panel.count, p.width, panel.lanes, x.queries);
+    load_panel(p, queries, panel, x.queries);
     x.lanes.clear();
     std::fill(x.sums, x.sums + kQueryBlock, T{0});
     for (std::int64_t i = 0; i < panel.count && call.state != nullptr; ++i) {

@@ -69,7 +69,8 @@ TEST_F(Errors, RefuseWhatIsAmbiguousOrNotFinite) {
 TEST_F(Errors, SuggestTheNearestPart) {
   EXPECT_THAT(of({.score = "scaled-dott"}),
               HasSubstr("unknown score 'scaled-dott'; did you mean 'scaled-dot'?"));
-  EXPECT_THAT(of({.align = "entmax"}), HasSubstr("align 'entmax' is planned, not built yet"));
+  EXPECT_THAT(of({.align = "reinforced"}),
+              HasSubstr("align 'reinforced' is planned, not built yet"));
   EXPECT_THAT(of({.score = "additive"}), HasSubstr("parameter W1 (h×d_q) is missing"));
   EXPECT_THAT(of({.score = "general", .params = {{"W", torch::ones({8, 7})}}}),
               HasSubstr("parameter W is 8×7, needed is d_k×d_q with d_q = 8"));
@@ -78,9 +79,8 @@ TEST_F(Errors, SuggestTheNearestPart) {
   EXPECT_THAT(of({.params = {{"W", torch::ones({8, 8})}}}),
               HasSubstr("unknown parameter 'W'; it takes none"));
   EXPECT_THAT(of({}, k, v, {.score = "dot"}), HasSubstr("score 'dot' needs a query"));
-  EXPECT_THAT(
-      of({.align = {"soft", {{"temperature", 2.0}}}, .kernel = Kernel::fused}),
-      HasSubstr("kernel 'fused' cannot serve this call: the alignment is not a plain softmax"));
+  EXPECT_THAT(of({.align = {"soft", {{"temperature", 2.0}}}, .kernel = Kernel::fused}),
+              HasSubstr("kernel 'fused' cannot serve this call: the alignment has no fused form"));
   EXPECT_THAT(of({.kernel = Kernel::unfused}), HasSubstr("'unfused' is planned"));
 }
 

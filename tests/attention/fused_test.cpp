@@ -41,7 +41,38 @@ struct Call {
     if (random.chance(0.3)) options.window = {{pick({-1, 0, 4}), pick({-1, 1, 9})}};
     if (random.chance(0.3)) options.softcap = 3.0;
     if (random.chance(0.3)) options.dropout_p = 0.3, options.seed = seed;
-    options.score = random.chance(0.5) ? "scaled-dot" : "dot";
+    const std::int64_t kind = pick({0, 1, 2});
+    options.score = kind == 0 ? "scaled-dot" : kind == 1 ? "dot" : "additive";
+    if (kind == 2) {
+      const std::int64_t h = pick({1, 6, 8, 13});
+      const auto each = [&](std::vector<std::int64_t> shape) {  // shared, or one for each head
+        if (random.chance(0.3)) shape.insert(shape.begin(), H);
+        return torch::randn(shape, f64);
+      };
+      options.params = {{"W1", each({h, D})}, {"W2", each({h, D})}, {"w", each({h})}};
+      if (random.chance(0.5)) options.params["b"] = each({h});
+      const char* acts[] = {"tanh", "relu", "gelu", "sigmoid", "identity"};
+      options.score = {"additive", {{"act", std::string(acts[random.below(5)])}}};
+    }
+    const char* aligns[] = {"soft",  "sparsemax", "entmax15", "entmax", "sigmoid",
+                            "top-k", "hard",      "local-m",  "local-p"};
+    const std::string align = aligns[random.chance(0.4) ? 0 : random.below(9)];
+    options.align = align;
+    if (align == "soft") return;
+    sink = Tensor();
+    options.seed = seed;
+    if (align == "top-k") options.align.options["k"] = pick({1, 3, 20});
+    if (align == "hard" && random.chance(0.5)) {
+      options.align.options["estimator"] = std::string("straight-through");
+    }
+    if (align == "local-m" || align == "local-p") options.align.options["D"] = pick({1, 4, 30});
+    if (align == "local-p") {
+      options.params["Wp"] = torch::randn({5, D}, f64);
+      options.params["wp"] = torch::randn({5}, f64);
+    }
+    if (align == "entmax") {
+      options.params["alpha"] = torch::rand({H}, f64) * 0.8 + 1.1;
+    }
   }
 
   std::vector<Tensor> run(Kernel kernel, const Tensor& grad) const {
@@ -51,6 +82,10 @@ struct Call {
       leaves.push_back(x.defined() ? x.detach().clone().set_requires_grad(true) : x);
     }
     with.bias = leaves[3], with.sink = leaves[4], with.kernel = kernel;
+    for (auto& [name, x] : with.params) {
+      x = x.detach().clone().set_requires_grad(true);
+      leaves.push_back(x);
+    }
     const Tensor out = attend(leaves[0], leaves[1], leaves[2], with).output;
     out.backward(grad);
     std::vector<Tensor> results = {out.detach()};
@@ -78,9 +113,12 @@ TEST(Fused, ReductionsEqualTheReferences) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Call call(seed);
     if (call.q.size(2) == 0) continue;
+    const std::string& align = call.options.align.id;
+    const bool sums = align == "soft" || align.starts_with("local") || align == "top-k";
     call.options.want = {.weights = true,
                          .scores = true,
-                         .lse = true,
+                         .lse = sums || align == "hard",
+                         .logp = align == "hard",
                          .entropy = true,
                          .received = true,
                          .rows = {0}};
@@ -94,6 +132,10 @@ TEST(Fused, ReductionsEqualTheReferences) {
     EXPECT_LT(gap(a.entropy, b.entropy), 1e-5) << seed;
     EXPECT_LT(gap(a.received, b.received), 1e-4) << seed;
     EXPECT_LT(gap(a.rows, b.rows), 1e-12) << seed;
+    if (a.logp.defined()) {
+      EXPECT_LT(gap(a.logp, b.logp), 1e-5) << seed;
+    }
+    if (!a.lse.defined()) continue;
     EXPECT_TRUE(torch::equal(torch::isinf(a.lse), torch::isinf(b.lse))) << seed;
     EXPECT_LT(gap(torch::nan_to_num(a.lse, 0, 0, 0), torch::nan_to_num(b.lse, 0, 0, 0)), 1e-4)
         << seed;
@@ -104,7 +146,8 @@ TEST(Fused, SameBitsAtAnyThreadCountAndForAnEntryAlone) {
   const int threads = at::get_num_threads();
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Call call(seed);
-    call.options.dropout_p = 0;  // rule 8 is with dropout off
+    call.options.dropout_p = 0;  // rule 8 is with dropout and sampling off
+    if (call.options.align.id == "hard") call.options.align.options["mode"] = std::string("argmax");
     const Tensor grad = torch::randn(
         {call.q.size(0), call.q.size(1), call.q.size(2), call.v.size(3)}, torch::kFloat64);
     at::set_num_threads(1);
@@ -124,6 +167,26 @@ TEST(Fused, SameBitsAtAnyThreadCountAndForAnEntryAlone) {
       EXPECT_TRUE(torch::equal(one[i].narrow(0, b, 1), single[i])) << seed << " " << i;
   }
   at::set_num_threads(threads);
+}
+
+TEST(Fused, GradientsFlowThroughLogSumExpAndLogProbability) {
+  for (const std::string align : {"soft", "top-k", "local-m", "hard"}) {
+    torch::manual_seed(3);
+    const Tensor q = torch::randn({2, 2, 5, 4}, torch::kFloat64),
+                 k = torch::randn({2, 2, 7, 4}, torch::kFloat64);
+    std::vector<Tensor> results;
+    for (const Kernel kernel : {Kernel::fused, Kernel::reference}) {
+      const Tensor query = q.clone().set_requires_grad(true);
+      const bool hard = align == "hard";
+      AttendOptions options{.align = align, .causal = Causal::bottom_right(), .kernel = kernel};
+      options.seed = 5;
+      options.want = {.lse = !hard, .logp = hard};
+      const AttendResult r = attend(query, k, k, options);
+      (r.output.sum() + (hard ? r.logp : r.lse).square().sum()).backward();
+      results.push_back(query.grad());
+    }
+    EXPECT_LT(gap(results[0], results[1]), 1e-6) << align;  // these two are float32
+  }
 }
 
 TEST(Fused, WeightsThatNeedAGradientHaveOne) {

@@ -26,7 +26,7 @@ std::vector<Pair> all_pairs() {
     for (const PartInfo& align : attention_parts().parts()) {
       if (align.group == Group::align && align.status == Status::built) {
         pairs.push_back({score.id, align.id});
-        if (!score.fused.empty() && align.id == "soft")
+        if (!score.fused.empty() && !align.fused.empty())
           pairs.push_back({score.id, align.id, Kernel::fused});
       }
     }
@@ -63,6 +63,13 @@ class EveryPair : public testing::TestWithParam<Pair> {
                .params = random_params(GetParam(), problem),
                .kernel = GetParam().kernel};
     options.lengths = torch::tensor({6, 4});
+    // What a sample is depends on its place in the batch; the best key does not.
+    if (GetParam().align == "hard") options.align.options["mode"] = std::string("argmax");
+  }
+
+  std::unique_ptr<Align> align() const {
+    const PartInfo& info = attention_parts().find(Group::align, GetParam().align);
+    return std::get<MakeAlign>(info.make)(resolve(info, {}, "test"));
   }
 
   Problem problem;
@@ -78,6 +85,12 @@ TEST_P(EveryPair, HasTheGradientsOfItsFormula) {
     inputs.push_back(tensor);
   }
   options.softcap = 20;
+  if (GetParam().align == "hard") {  // the scores only choose: gradients reach the values alone
+    check_gradients(
+        [&](const std::vector<Tensor>& x) { return attend(q, k, x[0], options).output; }, {v},
+        GetParam().score + " × hard");
+    return;
+  }
   const auto run = [&](const std::vector<Tensor>& x) {
     AttendOptions with = options;
     for (std::size_t i = 0; i < names.size(); ++i) with.params[names[i]] = x[3 + i];
@@ -92,8 +105,7 @@ TEST_P(EveryPair, WeightsSumToOneAndMaskedKeysAreExactlyZero) {
   const Tensor weights = attend(q, k, v, options).weights;
   EXPECT_EQ(weights[1].narrow(-1, 4, 2).abs().max().item<double>(), 0);       // past the length
   EXPECT_EQ(weights[0][0][0].narrow(0, 4, 2).abs().max().item<double>(), 0);  // in the future
-  const PartInfo& info = attention_parts().find(Group::align, GetParam().align);
-  if (std::get<MakeAlign>(info.make)(resolve(info, {}, "test"))->sums_to_one()) {
+  if (align()->sums_to_one()) {
     EXPECT_LT((weights.sum(-1) - 1).abs().max().item<double>(), 1e-12);
   }
 }
@@ -111,14 +123,14 @@ TEST_P(EveryPair, ABatchOfMixedLengthsEqualsEachAlone) {
 TEST_P(EveryPair, LengthsZeroAndOneAreLegal) {
   const Tensor none = attend(q, k.narrow(2, 0, 0), v.narrow(2, 0, 0),
                              {.score = GetParam().score,
-                              .align = GetParam().align,
+                              .align = options.align,
                               .params = options.params,
                               .kernel = GetParam().kernel})
                           .output;
   EXPECT_EQ(none.abs().sum().item<double>(), 0);
   const Tensor no_query = attend(q.narrow(2, 0, 0), k, v,
                                  {.score = GetParam().score,
-                                  .align = GetParam().align,
+                                  .align = options.align,
                                   .params = options.params,
                                   .kernel = GetParam().kernel})
                               .output;
@@ -133,7 +145,8 @@ TEST_P(EveryPair, WantingMoreNeverChangesTheOutput) {
   const Tensor plain = attend(q, k, v, options).output;
   options.want = {.weights = true,
                   .scores = true,
-                  .lse = true,
+                  .lse = align()->has_lse(),
+                  .logp = align()->has_logp(),
                   .entropy = true,
                   .received = true,
                   .topk = 2,

@@ -12,7 +12,7 @@ namespace heed::kernels::testing {
 
 struct Gradients {
   Tensor query, key, value;
-  Buffer bias, row, column, sink, alpha, center;
+  Buffer bias, row, column, sink, alpha, center, weight;
 };
 
 static Gradients run(const Case& c, Layout layout = Layout::bhld) {
@@ -30,7 +30,7 @@ static Gradients run(const Case& c, Layout layout = Layout::bhld) {
       Tensor(p.type, c.value.shape, layout), Buffer(c.working(), c.bias.buffer.size() + 1, 5),
       Buffer(c.working(), rows + 1, 5),      Buffer(c.working(), columns + 1, 5),
       Buffer(c.working(), p.heads + 1, 5),   Buffer(c.working(), p.heads + 1, 5),
-      Buffer(c.working(), rows + 1, 5)};
+      Buffer(c.working(), rows + 1, 5),      Buffer(c.working(), p.heads * p.width + 1, 5)};
   const bool bias = p.bias.data != nullptr, sink = p.sink != nullptr;
   attention_backward(p,
                      {.out = out.input(),
@@ -47,7 +47,8 @@ static Gradients run(const Case& c, Layout layout = Layout::bhld) {
                       .column_bias = g.column.data(),
                       .sink = sink ? g.sink.data() : nullptr,
                       .alpha = p.alpha != nullptr ? g.alpha.data() : nullptr,
-                      .center = p.center.data != nullptr ? g.center.data() : nullptr});
+                      .center = p.center.data != nullptr ? g.center.data() : nullptr,
+                      .weight = p.score == Score::additive ? g.weight.data() : nullptr});
   EXPECT_EQ(g.row.get(rows), 5) << "wrote past the row gradients";
   EXPECT_EQ(g.column.get(columns), 5) << "wrote past the column gradients";
   EXPECT_EQ(g.bias.get(c.bias.buffer.size()), 5) << "wrote past the bias gradients";
@@ -82,6 +83,7 @@ static void expect_gradients(const Case& c, const Gradients& g, const Reference&
   expect_array("row", g.row, want.grad_row);
   expect_array("column", g.column, want.grad_column);
   if (p.sink != nullptr) expect_array("sink", g.sink, want.grad_sink);
+  if (p.score == Score::additive) expect_array("weight", g.weight, want.grad_weight);
   if (p.alpha != nullptr) expect_array("alpha", g.alpha, want.grad_alpha);
   if (p.center.data != nullptr) expect_array("center", g.center, want.grad_center);
   if (p.bias.data != nullptr) {  // the reference is not broadcast: sum it as the strides say
@@ -102,11 +104,12 @@ static void expect_gradients(const Case& c, const Gradients& g, const Reference&
   }
 }
 
-static void check_random(Type type, int count, Align align = Align::soft) {
+static void check_random(Type type, int count, Align align = Align::soft, bool additive = false) {
   std::mt19937_64 random(17);
   for (int n = 0; n < count; ++n) {
     Case c =
         align == Align::soft ? random_case(type, random) : random_aligned_case(type, align, random);
+    if (additive) make_additive(c, random);
     if (n % 2 == 0) poison(c, random);
     const Reference want = reference<double>(c, true);
     const auto layout = static_cast<Layout>(n % 3);
@@ -119,6 +122,14 @@ TEST(Backward, MatchesThePlainFormulaOnAnyFloat32Problem) { check_random(Type::f
 TEST(Backward, MatchesThePlainFormulaOnAnyFloat64Problem) { check_random(Type::float64, 100); }
 TEST(Backward, MatchesThePlainFormulaOnAnyBfloat16Problem) { check_random(Type::bfloat16, 100); }
 TEST(Backward, MatchesThePlainFormulaOnAnyFloat16Problem) { check_random(Type::float16, 100); }
+
+TEST(Backward, AdditiveScoresMatchThePlainFormula) {
+  check_random(Type::float64, 60, Align::soft, true);
+  check_random(Type::float32, 60, Align::soft, true);
+  check_random(Type::bfloat16, 20, Align::soft, true);
+  check_random(Type::float64, 20, Align::sparsemax, true);
+  check_random(Type::float64, 20, Align::local_p, true);
+}
 
 class BackwardAligned : public ::testing::TestWithParam<Align> {};
 

@@ -46,17 +46,26 @@ static void expect_forward(const Case& c, const Result& r, const Reference& want
       p.type == Type::float64 ? 1e-6 : 2e-5);
 }
 
-static void check_random(Type type, int count, Align align = Align::soft) {
+static void check_random(Type type, int count, Align align = Align::soft, bool additive = false) {
   std::mt19937_64 random(7);
   for (int n = 0; n < count; ++n) {
     Case c =
         align == Align::soft ? random_case(type, random) : random_aligned_case(type, align, random);
+    if (additive) make_additive(c, random);
     if (n % 2 == 0) poison(c, random);
     const Reference want = reference<double>(c, false);
     const auto layout = static_cast<Layout>(n % 3);
     for_each_target([&] { expect_forward(c, run(c, layout), want); });
     if (::testing::Test::HasFailure()) return;
   }
+}
+
+TEST(Forward, AdditiveScoresMatchThePlainFormula) {
+  check_random(Type::float64, 100, Align::soft, true);
+  check_random(Type::float32, 100, Align::soft, true);
+  check_random(Type::bfloat16, 20, Align::soft, true);
+  check_random(Type::float64, 20, Align::sparsemax, true);
+  check_random(Type::float64, 20, Align::local_p, true);
 }
 
 class ForwardAligned : public ::testing::TestWithParam<Align> {};

@@ -211,6 +211,11 @@ Reference reference(const Case& c, bool backward) {
   r.grad_alpha.assign(size(H), 0);
   r.grad_center.assign(size(B * H * Q), 0);
   r.logp.assign(size(B * H * Q), 0);
+  r.grad_weight.assign(size(H * D), 0);
+  const bool additive = p.score == Score::additive;
+  const auto v_of = [&](std::int64_t h, std::int64_t w) {
+    return static_cast<R>(c.weight.get(h * p.weight_stride + w));
+  };
   std::vector<std::uint8_t> kept(size(K) + 1, 1);
   for (std::int64_t b = 0; b < B; ++b) {
     for (std::int64_t h = 0; h < H; ++h) {
@@ -223,13 +228,16 @@ Reference reference(const Case& c, bool backward) {
         for (std::int64_t j = 0; j < K; ++j) {
           R dot = 0;
           for (std::int64_t w = 0; w < D; ++w) {
-            dot += static_cast<R>(c.query.at(b, h, i, w)) * static_cast<R>(c.key.at(b, g, j, w));
+            const R x = static_cast<R>(c.query.at(b, h, i, w)),
+                    y = static_cast<R>(c.key.at(b, g, j, w));
+            dot += additive ? v_of(h, w) * act(p.activation, x + y) : x * y;
           }
           if (c.row_bias.size() > 0) dot += static_cast<R>(c.row_bias.get(row));
           if (c.column_bias.size() > 0)
             dot += static_cast<R>(c.column_bias.get((b * H + h) * K + j));
-          R s = static_cast<R>(p.scale) * act(p.activation, dot);
-          slope[size(j)] = static_cast<R>(p.scale) * act_slope(p.activation, dot);
+          const Activation outer = additive ? Activation::identity : p.activation;
+          R s = static_cast<R>(p.scale) * act(outer, dot);
+          slope[size(j)] = static_cast<R>(p.scale) * act_slope(outer, dot);
           if (p.softcap != 0) {
             const R t = std::tanh(s / static_cast<R>(p.softcap));
             slope[size(j)] *= 1 - t * t;
@@ -322,9 +330,12 @@ Reference reference(const Case& c, bool backward) {
           r.grad_row[size(row)] += grad_dot;
           r.grad_column[size((b * H + h) * K + j)] += grad_dot;
           for (std::int64_t w = 0; w < D; ++w) {
-            r.grad_query[size(row * D + w)] += grad_dot * static_cast<R>(c.key.at(b, g, j, w));
-            r.grad_key[size(((b * G + g) * K + j) * D + w)] +=
-                grad_dot * static_cast<R>(c.query.at(b, h, i, w));
+            const R x = static_cast<R>(c.query.at(b, h, i, w)),
+                    y = static_cast<R>(c.key.at(b, g, j, w));
+            const R bend = additive ? v_of(h, w) * act_slope(p.activation, x + y) : R{0};
+            r.grad_query[size(row * D + w)] += grad_dot * (additive ? bend : y);
+            r.grad_key[size(((b * G + g) * K + j) * D + w)] += grad_dot * (additive ? bend : x);
+            if (additive) r.grad_weight[size(h * D + w)] += grad_dot * act(p.activation, x + y);
           }
         }
         if (p.sink != nullptr) {

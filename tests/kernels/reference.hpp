@@ -13,7 +13,7 @@ bool visible(const Case& c, std::int64_t b, std::int64_t h, std::int64_t i, std:
 struct Reference {
   std::vector<double> out, lse, logp, weights, scores, entropy, received;
   std::vector<double> grad_query, grad_key, grad_value, grad_bias, grad_row, grad_column, grad_sink,
-      grad_alpha, grad_center;
+      grad_alpha, grad_center, grad_weight;
 };
 
 /// With `Rounded` = float every operation is rounded to float: the plain formula in that type.

@@ -89,6 +89,7 @@ void Case::connect() {
   }
   if (sink.size() > 0) problem.sink = sink.data();
   if (alpha.size() > 0) problem.alpha = alpha.data();
+  if (weight.size() > 0) problem.weight = weight.data();
   if (center.size() > 0) {
     problem.center = {center.data(), {problem.heads * problem.queries, problem.queries, 1, 0}};
   }
@@ -105,8 +106,8 @@ std::string Case::describe() const {
     << " bias " << (p.bias.data != nullptr) << " lengths " << (p.lengths != nullptr) << " alibi "
     << (p.alibi_slopes != nullptr) << " row " << (p.row_bias.data != nullptr) << " column "
     << (p.column_bias.data != nullptr) << " sink " << (p.sink != nullptr) << " stride "
-    << p.query.stride[2] << "," << p.query.stride[3] << " align " << int(p.align) << " sample "
-    << p.sample << " through " << p.straight_through;
+    << p.query.stride[2] << "," << p.query.stride[3] << " score " << int(p.score) << " align "
+    << int(p.align) << " sample " << p.sample << " through " << p.straight_through;
   return s.str();
 }
 
@@ -244,6 +245,24 @@ Case random_aligned_case(Type type, Align align, std::mt19937_64& random) {
   }
   c.connect();
   return c;
+}
+
+void make_additive(Case& c, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  AttentionProblem& p = c.problem;
+  p.score = Score::additive;
+  p.scale = 1;  // what the score has by default
+  p.activation = static_cast<Activation>(random() % 5);
+  p.weight_stride = p.heads == p.kv_heads && random() % 2 == 0 ? p.width : 0;
+  const std::int64_t size = (p.weight_stride == 0 ? 1 : p.heads) * p.width;
+  c.weight = Buffer(c.working(), size + 1);
+  for (std::int64_t i = 0; i < size; ++i) c.weight.set(i, normal(random));
+  if (random() % 4 == 0) {  // large terms of opposite sign: their exponentials are out of range
+    const double far = p.type == Type::float64 ? 1000 : 64;
+    c.query.fill([&] { return far + normal(random); });
+    c.key.fill([&] { return -far + normal(random); });
+  }
+  c.connect();
 }
 
 void poison(Case& c, std::mt19937_64& random) {

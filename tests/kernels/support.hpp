@@ -72,6 +72,7 @@ struct Case {
   std::vector<std::int64_t> lengths;
   std::vector<float> slopes;
   Buffer row_bias, column_bias, sink;
+  Buffer weight;                  // of additive scores: [H or 1, D]
   Buffer alpha, center;           // of entmax [H], of local_p [B, H, Q]
   std::vector<float> grad_lse{};  // [B, H, Q]; empty: none
 
@@ -97,6 +98,9 @@ Case random_case(Type type, std::mt19937_64& random);
 
 /// The same with an alignment other than soft.
 Case random_aligned_case(Type type, Align align, std::mt19937_64& random);
+
+/// Makes a case's scores additive, with any activation.
+void make_additive(Case& c, std::mt19937_64& random);
 
 /// NaN and infinities wherever the masks promise that nothing is read.
 void poison(Case& c, std::mt19937_64& random);

@@ -28,6 +28,7 @@ struct Want {
   bool weights = false;            // [B, H, Q, K], before dropout
   bool scores = false;             // [B, H, Q, K], after bias, before mask
   bool lse = false;                // [B, H, Q], natural, float32
+  bool logp = false;               // [B, H, Q], float32: of the key that a hard alignment chose
   bool entropy = false;            // [B, H, Q], of the weights, natural
   bool received = false;           // [B, H, K], Σ over queries of the weight a key gets
   bool kernel = false;             // which kernel ran, and why the others could not
@@ -64,7 +65,7 @@ struct AttendOptions {
 
 struct AttendResult {
   Tensor output;
-  Tensor weights, scores, lse, entropy, received;
+  Tensor weights, scores, lse, logp, entropy, received;
   Tensor topk_weights, topk_keys;
   Tensor rows;
   std::string kernel;

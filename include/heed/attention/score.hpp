@@ -8,7 +8,7 @@
 namespace heed {
 
 /// How a module fills a parameter at the start.
-enum class Init { xavier, zeros, ones };
+enum class Init { xavier, zeros, ones, constant };
 
 /// A parameter of a formula: its name and its sizes in the formula's letters, `{"W1", {"h",
 /// "d_q"}}`. d_q, d_k and d_v come from the inputs; any other letter is free, and the same
@@ -18,6 +18,8 @@ struct ParamInfo {
   std::vector<std::string> shape;
   bool optional = false;
   Init init = Init::xavier;
+  double value = 0;         // of Init::constant
+  bool given_only = false;  // modules do not make it
 };
 
 /// The sizes of a formula's letters.
@@ -31,8 +33,20 @@ void check_params(const std::string& owner, const std::vector<ParamInfo>& infos,
 /// x [B, H, L, d] times a matrix [h, d], or one for each head [H, h, d]: [B, H, L, h].
 Tensor project(const Tensor& matrix, const Tensor& x);
 
+/// The same by our own matrix product: the bits of a row depend on the row alone.
+Tensor project_rows(const Tensor& matrix, const Tensor& x);
+
 /// A vector [h], or one for each head [H, h], in a shape that meets [B, H, L, h].
 Tensor per_head(const Tensor& vector);
+
+/// A score as the fused kernel knows it: query · key, or weight · act(query + key).
+struct ScoreForm {
+  enum class Kind { none, dot, additive };
+  Tensor query;              // [B, H, Q, d]
+  Tensor key;                // [B, H or H_kv, K, d]
+  Tensor weight;             // additive: [h], or [H, h]
+  std::string act = "tanh";  // additive
+};
 
 /// A score function: a query and a key to a number.
 ///
@@ -54,13 +68,11 @@ class Score {
   /// `q` is undefined where a score may do without a query (then Q = 1).
   virtual Tensor reference(const Tensor& q, const Tensor& k, const Params& params) const = 0;
 
-  /// True if the score is a dot product of transformed vectors, `dot_operands`: the fused kernel
-  /// then serves it. What transforms them is plain tensor operations, so gradients need no more
-  /// code.
-  virtual bool dot_form() const { return false; }
-  virtual std::pair<Tensor, Tensor> dot_operands(const Tensor& q, const Tensor& k,
-                                                 const Params&) const {
-    return {q, k};
+  /// The form that the fused kernel serves, `none`: it runs as the reference. What transforms query
+  /// and key is tensor operations with gradients, so a score needs no more code.
+  virtual ScoreForm::Kind form() const { return ScoreForm::Kind::none; }
+  virtual ScoreForm operands(const Tensor& q, const Tensor& k, const Params&) const {
+    return {.query = q, .key = k};
   }
 
   /// True if the formula has a form without a query.

@@ -19,6 +19,9 @@ enum class Activation : std::uint8_t {
 };  // gelu: the exact form
 enum class Causal : std::uint8_t { none, offset, bottom_right };
 
+/// What a query and a key make: their dot product, or w · act(query + key).
+enum class Score : std::uint8_t { dot, additive };
+
 /// How a row of scores becomes weights. All but soft need the whole row before the first weight.
 enum class Align : std::uint8_t {
   soft,
@@ -55,7 +58,11 @@ struct AttentionProblem {
   Input key{};    // [B, G, K, D]
   Input value{};  // [B, G, K, V]
 
-  // score = softcap(scale * act(q·k + row_bias + column_bias)) + bias + alibi, then the masks
+  // dot: score = softcap(scale * act(q·k + row_bias + column_bias)) + bias + alibi, then the masks;
+  // additive: w · act(q + k) in place of act(...), plus the row and column bias
+  Score score = Score::dot;
+  const void* weight = nullptr;    // additive: w, [H, D], working type
+  std::int64_t weight_stride = 0;  // from head to head; 0: all share one
   double scale = 1;
   double softcap = 0;  // 0: none; else c * tanh(score / c)
   Activation activation = Activation::identity;
@@ -150,10 +157,11 @@ struct BackwardResult {
   void* sink = nullptr;            // [H], working type
   void* alpha = nullptr;           // [H], working type
   void* center = nullptr;          // [B, H, Q], working type
+  void* weight = nullptr;          // [H, D], working type
 };
 
-/// Same bits at any thread count; for everything but `sink`, `alpha` and a bias summed over the
-/// batch also for a batch entry alone or in any batch.
+/// Same bits at any thread count; for everything but `sink`, `alpha`, `weight` and a bias summed
+/// over the batch also for a batch entry alone or in any batch.
 void attention_backward(const AttentionProblem& problem, const BackwardInputs& inputs,
                         const BackwardResult& result);
 
