@@ -19,6 +19,7 @@
 
 #include "kernels/context-inl.hpp"
 #include "kernels/gradient-inl.hpp"
+#include "kernels/key_gradients-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
@@ -201,24 +202,6 @@ void add_query_gradients(const ScoreSetup<T>& setup, const KeyChunk& chunk, std:
     if (chunk.last && call.query_sums != nullptr) {
       store_row(row, p.width, output, p.type, element + i * output.stride[2]);
     }
-  }
-}
-
-template <class T>
-void write_key_gradients(const AttentionProblem& p, const Entry& e, const KeyChunk& chunk,
-                         const Output& output, T* sums, std::int64_t pitch, std::int64_t width,
-                         T scale) {
-  if (output.data == nullptr) return;
-  const std::int64_t all = e.ragged_keys ? p.key_offsets[e.index + 1] - e.first_key : p.keys;
-  for (std::int64_t r = 0; r < chunk.count; ++r) {
-    for (std::int64_t c = 0; c < width; ++c) sums[r * pitch + c] *= scale;
-    store_row(sums + r * pitch, width, output, p.type,
-              key_element(output.stride, e, chunk.kv_head, chunk.key + r));
-  }
-  if (!chunk.last) return;
-  std::fill(sums, sums + width, T{0});  // padding behind the entry's length
-  for (std::int64_t key = chunk.key + chunk.count; key < all; ++key) {
-    store_row(sums, width, output, p.type, key_element(output.stride, e, chunk.kv_head, key));
   }
 }
 

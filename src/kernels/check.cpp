@@ -75,6 +75,16 @@ void check_problem(const AttentionProblem& p) {
   check_offsets("key_offsets", p.key_offsets, p.batch, p.keys);
 }
 
+void check_multi(const AttentionProblem& p) {
+  check_problem(p);
+  if (p.score != Score::additive) fail("multi-dimensional attention needs additive scores");
+  if (p.align != Align::soft) fail("multi-dimensional attention needs soft alignment");
+  if (p.sink != nullptr || p.row_bias.data != nullptr || p.column_bias.data != nullptr ||
+      p.query_offsets != nullptr || p.key_offsets != nullptr) {
+    fail("multi-dimensional attention takes no sink, row or column bias, nor ragged batches");
+  }
+}
+
 bool needs_mean(const AttentionProblem& p) {
   return p.align == Align::sparsemax || p.align == Align::entmax15 || p.align == Align::entmax ||
          (p.align == Align::hard && p.straight_through);
