@@ -60,10 +60,23 @@ def attend(
     Returns the output [batch, heads, queries, d_v]; with ``want`` a named tuple of ``output`` and what
     was asked: "weights", "scores", "lse", "entropy", "received", "kernel", or a mapping for those with a
     number: ``{"topk": 8, "rows": [0, 5]}``.
+
+    ``score_mod(scores, batch, head, q_index, k_index)`` returns new scores. It is called on tiles: ``scores``
+    [1, heads, rows, columns] with at most 256 rows and columns, in float32 (float64 for float64), and index
+    tensors that broadcast to it. The order is scale, softcap, score_mod, bias, mask, align, dropout; −∞ gives
+    a pair no weight. Memory is O(length), and gradients also reach tensors the function closes over, which
+    must give the same for the same arguments: the backward pass calls it again. With align "soft" only.
     """
-    if score_mod is not None:
-        raise ValueError("attend: score_mod is planned, not built yet; use score, bias and mask")
     wanted = _wanted(want)
+    if score_mod is not None:
+        from ._score_mod import attend_by_tiles  # which stands on this function
+
+        options = dict(score=score, align=align, dimensionality=dimensionality, params=params, mask=mask, bias=bias)
+        options |= dict(causal=causal, window=window, lengths=lengths, scale=scale, softcap=softcap, sink=sink)
+        options |= dict(dropout_p=dropout_p, seed=seed, layout=layout, kernel=kernel)
+        output, lse = attend_by_tiles(query, key, value, score_mod, wanted, options)
+        fields = {"lse": lse, "kernel": "tiles: score_mod"}
+        return _result_type(tuple(wanted))(output, *map(fields.get, wanted)) if wanted else output
     tensors: dict[str, Tensor] = {f"params.{name}": t for name, t in (params or {}).items()}
     if isinstance(bias, Mapping):
         if bias.get("id") != "alibi" or set(bias) != {"id", "slopes"}:
