@@ -10,12 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor
 
+from ._compile import attend_compiled
+
 Part = str | Mapping[str, object]
 
 
-@functools.cache
-def _result_type(names: tuple[str, ...]):
+def _new_type(names: tuple[str, ...]):
     return collections.namedtuple("AttendResult", ("output", *names))
+
+
+_known_type = functools.cache(_new_type)
+
+
+def _result_type(names: tuple[str, ...]):
+    return _new_type(names) if torch.compiler.is_compiling() else _known_type(names)  # no caches in a graph
 
 
 def _wanted(want) -> dict:
@@ -107,7 +115,10 @@ def attend(
         "kernel": kernel,
         "want": wanted,
     }
-    results, kernel_text = torch.ops.heed.attend(query, key, value, list(tensors.values()), json.dumps(call))
+    if torch.compiler.is_compiling():
+        results, kernel_text = attend_compiled(query, key, value, tensors, call), None
+    else:
+        results, kernel_text = torch.ops.heed.attend(query, key, value, list(tensors.values()), json.dumps(call))
     if not wanted:
         return results[0]
     rest = iter(results[1:])

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import torch
+import torch.utils.checkpoint
 
 import heed
 
@@ -269,6 +270,19 @@ def test_memory_does_not_grow_with_the_square():
     assert done.returncode == 0, done.stderr
     # One dense matrix of float32 scores would be 100 MiB, and the backward pass needs several.
     assert float(done.stdout) < 30
+
+
+def test_inside_a_checkpoint():
+    x, table = rand(1, 2, 5, 4).requires_grad_(), rand(2, seed=1).requires_grad_()
+
+    def f(x, table):
+        gain = table.exp()  # made again in the backward pass, while the function closes over the first
+        return heed.attend(x, x, x, score_mod=lambda s, b, h, i, j: s * gain[h])
+
+    plain = torch.autograd.grad(f(x, table).square().sum(), [x, table])
+    again = torch.utils.checkpoint.checkpoint(f, x, table, use_reentrant=False)
+    for a, b in zip(torch.autograd.grad(again.square().sum(), [x, table]), plain):
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-13)
 
 
 def test_an_entry_alone_has_the_same_bits():
