@@ -96,9 +96,11 @@ class _Call:
         """Those in which a pair takes part."""
         start, stop = rows.start + self.offsets[entry], rows.stop + self.offsets[entry]
         low = max(0, start - self.left) if self.left >= 0 else 0
-        ends = [self.lengths[entry]] + [stop] * self.causal + [stop + self.right] * (self.right >= 0)
-        for first in range(low // TILE * TILE, min(ends), TILE):
-            tile = _Tile(entry, rows, slice(max(first, low), min(first + TILE, *ends)), None)
+        high = min([self.lengths[entry]] + [stop] * self.causal + [stop + self.right] * (self.right >= 0))
+        if low >= high:
+            return
+        for first in range(low // TILE * TILE, high, TILE):
+            tile = _Tile(entry, rows, slice(max(first, low), min(first + TILE, high)), None)
             tile = tile._replace(keep=self._keep(x, tile))
             if tile.keep is None or tile.keep.any():
                 yield tile
@@ -281,7 +283,7 @@ def _backward(call: _Call, x: _Operands, captured, result, gradients, bias_too: 
             if not modified.requires_grad:
                 continue
             leaves = [t for t in (query, key, *params, *captured) if t is not None]
-            found = iter(torch.autograd.grad(modified, leaves, d_e, allow_unused=True))
+            found = iter(torch.autograd.grad(modified, leaves, d_e, retain_graph=True, allow_unused=True))
             places = [None if query is None else tile.queries(d_query), tile.keys(d_key), *grads[6:]]
             for place in places:
                 d = None if place is None else next(found)

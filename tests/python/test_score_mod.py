@@ -198,6 +198,7 @@ def test_empty_rows_give_zero_and_no_gradient():
     (out / out.detach()).sum().backward()  # 0/0 behind the empty rows
     assert all(x.grad.isfinite().all() for x in (q, k, v))
     assert (q.grad[:, :, [1, 3]] == 0).all() and (k.grad != 0).all()
+    assert (heed.attend(q, k, v, causal=20, window=(3, -1), score_mod=f) == 0).all()  # keys end before the window
     for Q, K in ((0, 3), (3, 0)):
         assert (heed.attend(q[:, :, :Q], k[:, :, :K], v[:, :, :K], score_mod=f) == 0).all()
 
