@@ -13,6 +13,15 @@ import heed
 SLOPES = torch.tensor([0.5, 0.25, 0.125, 0.0625], dtype=torch.float64)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Many small operations: on a busy machine a second thread makes them five times slower."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def rand(*shape, dtype=torch.float64, seed=0):
     return torch.randn(*shape, dtype=dtype, generator=torch.Generator().manual_seed(seed))
 
