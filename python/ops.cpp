@@ -46,9 +46,14 @@ void set_tensor(AttendOptions& options, const std::string& name, const Tensor& t
     options.params[name.substr(7)] = tensor;
     return;
   }
-  const std::map<std::string, Tensor*> places = {
-      {"mask", &options.mask},       {"bias", &options.bias}, {"alibi", &options.alibi},
-      {"lengths", &options.lengths}, {"sink", &options.sink}, {"weights", &options.weights}};
+  const std::map<std::string, Tensor*> places = {{"mask", &options.mask},
+                                                 {"bias", &options.bias},
+                                                 {"alibi", &options.alibi},
+                                                 {"lengths", &options.lengths},
+                                                 {"sink", &options.sink},
+                                                 {"weights", &options.weights},
+                                                 {"q_offsets", &options.query_offsets},
+                                                 {"k_offsets", &options.key_offsets}};
   *places.at(name) = tensor;
 }
 
@@ -102,7 +107,11 @@ std::tuple<std::vector<Tensor>, std::string> attend_op(const std::optional<Tenso
                                    {"unfused", Kernel::unfused},
                                    {"reference", Kernel::reference}});
   options.want = want_from(call.at("want"));
-  AttendResult r = attend(query.value_or(Tensor()), key, value, options);
+  const Tensor q = query.value_or(Tensor());
+  AttendResult r =
+      options.query_offsets.defined()
+          ? attend_packed(q, key, value, options.query_offsets, options.key_offsets, options)
+          : attend(q, key, value, options);
   std::vector<Tensor> result = {r.output};
   for (const auto& [name, unused] : call.at("want").items()) {
     if (name == "weights") result.push_back(r.weights);
@@ -132,7 +141,8 @@ std::string parameters_op(const std::string& call_text, std::int64_t query_dim,
   Json result = Json::array();
   for (const SizedParam& param : parameters_of(
            spec_from_json(call.at("score"), "score"), spec_from_json(call.at("align"), "align"),
-           {.query_dim = query_dim, .key_dim = key_dim, .value_dim = value_dim})) {
+           {.query_dim = query_dim, .key_dim = key_dim, .value_dim = value_dim},
+           call.at("dimensionality").get<std::string>())) {
     constexpr const char* kInit[] = {"xavier", "zeros", "ones", "constant"};
     result.push_back({{"name", param.info.name},
                       {"shape", param.shape},

@@ -13,8 +13,9 @@ import torch as _torch
 _torch.ops.load_library(str(_Path(__file__).parent / "_ops.so"))
 
 from . import nn
-from ._attend import attend
+from ._attend import attend, attend_packed
+from ._kv_cache import KVCache
 from ._registry import parts
 
 __version__ = "0.1.0"
-__all__ = ["attend", "nn", "parts", "__version__"]
+__all__ = ["KVCache", "attend", "attend_packed", "nn", "parts", "__version__"]

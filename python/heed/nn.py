@@ -36,11 +36,13 @@ class Attention(torch.nn.Module):
         *,
         score: Part = "scaled-dot",
         align: Part = "soft",
+        dimensionality: str = "single",
         dropout: float = 0.0,
     ):
         super().__init__()
         self.score, self.align, self.dropout = _named(score), _named(align), dropout
-        call = json.dumps({"score": self.score, "align": self.align})
+        self.dimensionality = dimensionality
+        call = json.dumps({"score": self.score, "align": self.align, "dimensionality": dimensionality})
         infos = json.loads(torch.ops.heed.parameters(call, query_dim, key_dim, value_dim or key_dim))
         self._names = [info["name"] for info in infos]
         for info in infos:
@@ -61,6 +63,7 @@ class Attention(torch.nn.Module):
             keys if values is None else values,
             score=self.score,
             align=align,
+            dimensionality=self.dimensionality,
             params=params,
             **options,
         )

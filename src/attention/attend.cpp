@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "attention/fused.hpp"
+#include "attention/multi.hpp"
+#include "attention/packed.hpp"
 #include "heed/attention/registry.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
@@ -68,6 +70,14 @@ Visibility check_visibility(const AttendOptions& options, const Tensor& q, const
                  .Q = q.defined() ? q.size(2) : 1,
                  .K = k.size(2),
                  .device = k.device()};
+  if (options.query_offsets.defined()) {
+    see.query_offsets = options.query_offsets, see.key_offsets = options.key_offsets;
+    see.B = see.query_offsets.size(0) - 1;
+    const auto longest = [&](const Tensor& offsets) {
+      return see.B == 0 ? 0 : offsets.diff().max().item<std::int64_t>();
+    };
+    see.Q = longest(see.query_offsets), see.K = longest(see.key_offsets);
+  }
   HEED_CHECK(!options.mask.defined() || options.mask.scalar_type() == torch::kBool,
              "attend: mask has type {}; it must be bool (true = take part); a float goes in bias",
              torch::toString(options.mask.scalar_type()));
@@ -91,7 +101,9 @@ Visibility check_visibility(const AttendOptions& options, const Tensor& q, const
     see.lengths = options.lengths.to(see.device, torch::kInt64);
   }
   see.causal = options.causal;
-  HEED_CHECK(see.causal.corner != Causal::Corner::same || see.Q == see.K,
+  const bool alike = see.query_offsets.defined() ? torch::equal(see.query_offsets, see.key_offsets)
+                                                 : see.Q == see.K;
+  HEED_CHECK(see.causal.corner != Causal::Corner::same || alike,
              "attend: causal=True with {} queries and {} keys is ambiguous; say \"top-left\", "
              "\"bottom-right\" or an "
              "offset",
@@ -144,27 +156,41 @@ void share_params(const AttendOptions& options, CheckedCall& call) {
     for (const ParamInfo& info : call.align->params()) of_align |= info.name == name;
     (of_align ? call.align_params : call.score_params)[name] = tensor;
   }
-  check_params("attend: score '" + options.score.id + "'", call.score->params(), call.score_params,
-               call.problem);
+  check_params("attend: score '" + options.score.id + "'",
+               call.multi ? multi_params() : call.score->params(), call.score_params, call.problem);
   check_params("attend: align '" + options.align.id + "'", call.align->params(), call.align_params,
                call.problem);
 }
 
-/// Which kernel serves the call, and why the others do not.
+/// Which kernel serves the call, and why the others do not. Decided by types, options and parts
+/// alone, never by the batch size or the threads.
 struct Choice {
-  bool fused;
+  Kernel kernel;
   std::string why;
 };
 
 Choice choose_kernel(Kernel wanted, const CheckedCall& call) {
-  HEED_CHECK(wanted != Kernel::unfused,
-             "attend: kernel 'unfused' is planned, not built yet; 'fused' and 'reference' are");
-  if (wanted == Kernel::reference) return {false, "reference: as asked"};
-  const std::string reasons = join(fused_unsupported(call), "; ");
+  if (wanted == Kernel::reference) return {Kernel::reference, "reference: as asked"};
+  if (wanted == Kernel::unfused) {
+    const std::string reasons = join(unfused_unsupported(call), "; ");
+    HEED_CHECK(reasons.empty(), "attend: kernel 'unfused' cannot serve this call: {}", reasons);
+    return {Kernel::unfused, "unfused: as asked"};
+  }
+  const std::string reasons =
+      join(call.multi ? multi_unsupported(call) : fused_unsupported(call), "; ");
   HEED_CHECK(wanted != Kernel::fused || reasons.empty(),
              "attend: kernel 'fused' cannot serve this call: {}", reasons);
-  if (reasons.empty()) return {true, fused_name(call)};
-  return {false, "reference: the fused kernel cannot serve this call: " + reasons};
+  if (reasons.empty()) {
+    return {Kernel::fused, call.multi ? "fused: multi-dimensional additive" : fused_name(call)};
+  }
+  return {Kernel::reference, "reference: the fused kernel cannot serve this call: " + reasons};
+}
+
+AttendResult run(const CheckedCall& call, Kernel kernel) {
+  if (call.multi) return attend_multi(call, kernel == Kernel::fused);
+  if (kernel == Kernel::fused) return attend_fused(call);
+  if (call.visibility.query_offsets.defined()) return packed_reference(call);
+  return attend_reference(call);
 }
 
 // Takes the heads axis out again, and restores the layout.
@@ -206,6 +232,12 @@ AttendResult attend(const Tensor& query, const Tensor& key, const Tensor& value,
   const auto align = make_part<Align, MakeAlign>(Group::align, options.align, align_info);
   call.score = score.get();
   call.align = align.get();
+  call.multi = options.dimensionality == "multi";
+  HEED_CHECK(!call.multi || (options.score.id == "additive" && options.align.id == "soft" &&
+                             align->has_form() && !options.sink.defined() &&
+                             !options.weights.defined() && !options.query_offsets.defined()),
+             "attend: dimensionality 'multi' goes with score 'additive' and align 'soft', without "
+             "temperature, sink, given weights or packing");
   HEED_CHECK(query.defined() || score->query_optional(), "attend: score '{}' needs a query",
              options.score.id);
   HEED_CHECK(query.defined() || !align->needs_query(), "attend: align '{}' needs a query",
@@ -237,7 +269,8 @@ AttendResult attend(const Tensor& query, const Tensor& key, const Tensor& value,
   call.want = options.want;
 
   const Choice choice = choose_kernel(options.kernel, call);
-  AttendResult result = choice.fused ? attend_fused(call) : attend_reference(call);
+  call.own_products = choice.kernel == Kernel::unfused;
+  AttendResult result = run(call, choice.kernel);
   if (options.want.kernel) result.kernel = choice.why;
   restore(result, heads_axis, options.layout);
   return result;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "attention/multi.hpp"
 #include "heed/attention/align.hpp"
 #include "heed/attention/registry.hpp"
 #include "heed/base/error.hpp"
@@ -25,7 +26,11 @@ Tensor SizedParam::initial() const {
 }
 
 std::vector<SizedParam> parameters_of(const PartSpec& score_spec, const PartSpec& align_spec,
-                                      const Problem& problem) {
+                                      const Problem& problem, const std::string& dimensionality) {
+  attention_parts().find_built(Group::dimensionality, dimensionality);
+  const bool multi = dimensionality == "multi";
+  HEED_CHECK(!multi || (score_spec.id == "additive" && align_spec.id == "soft"),
+             "dimensionality 'multi' goes with score 'additive' and align 'soft'");
   const PartInfo& score_info = attention_parts().find_built(Group::score, score_spec.id);
   const PartInfo& align_info = attention_parts().find_built(Group::align, align_spec.id);
   for (const PartInfo* info : {&score_info, &align_info}) {
@@ -43,7 +48,7 @@ std::vector<SizedParam> parameters_of(const PartSpec& score_spec, const PartSpec
   letters.insert(
       {{"d_q", problem.query_dim}, {"d_k", problem.key_dim}, {"d_v", problem.value_dim}});
   std::vector<SizedParam> result;
-  for (const auto& infos : {score->params(), align->params()}) {
+  for (const auto& infos : {multi ? multi_params() : score->params(), align->params()}) {
     for (const ParamInfo& info : infos) {
       const bool meets_query =
           std::find(info.shape.begin(), info.shape.end(), "d_q") != info.shape.end();
@@ -58,8 +63,8 @@ std::vector<SizedParam> parameters_of(const PartSpec& score_spec, const PartSpec
 
 AttentionImpl::AttentionImpl(AttentionConfig config, const Problem& problem)
     : config_(std::move(config)) {
-  attention_parts().find_built(Group::dimensionality, config_.dimensionality);
-  for (const SizedParam& param : parameters_of(config_.score, config_.align, problem)) {
+  for (const SizedParam& param :
+       parameters_of(config_.score, config_.align, problem, config_.dimensionality)) {
     register_parameter(param.info.name, param.initial());
   }
 }
@@ -92,9 +97,12 @@ Tensor AttentionImpl::attend(const Tensor& query, const Input& keys, const Tenso
   }
   const AttendResult result = heed::attend(queries, keys.data, values, options);
   if (slot.wanted()) {
+    // Of a weight for every feature the reader sees the mean.
+    const Tensor weights =
+        config_.dimensionality == "multi" ? result.weights.mean(-1) : result.weights;
     slot.record({.axes = {"head", "query", "key"},
                  .key_input = keys.name,
-                 .weights = result.weights.unsqueeze(1),
+                 .weights = weights.unsqueeze(1),
                  .key_lengths = keys.lengths});
   }
   return single ? result.output.squeeze(1) : result.output;

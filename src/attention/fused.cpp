@@ -2,7 +2,6 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
-#include "attention/kernel_call.hpp"
 #include "heed/base/error.hpp"
 
 namespace heed {
@@ -26,19 +25,6 @@ struct Operands {
   }
 };
 
-/// What the graph's node keeps of a call beside the operands.
-struct Plan {
-  Visibility visibility;
-  ScoreForm::Kind score = ScoreForm::Kind::dot;
-  std::string act;
-  AlignForm align;
-  Tensor alibi;
-  double scale = 1;
-  std::optional<double> softcap;
-  double dropout_p = 0;
-  std::uint64_t seed = 0;
-};
-
 kernels::Activation activation(const std::string& act) {
   const std::map<std::string, kernels::Activation> kinds = {
       {"tanh", kernels::Activation::tanh},
@@ -49,7 +35,7 @@ kernels::Activation activation(const std::string& act) {
   return kinds.at(act);
 }
 
-void set_align(const AlignForm& form, const Operands& x, kernels::AttentionProblem& p) {
+void set_align(const AlignForm& form, kernels::AttentionProblem& p) {
   constexpr kernels::Align kKinds[] = {kernels::Align::soft,     kernels::Align::sparsemax,
                                        kernels::Align::entmax15, kernels::Align::entmax,
                                        kernels::Align::sigmoid,  kernels::Align::top_k,
@@ -57,52 +43,33 @@ void set_align(const AlignForm& form, const Operands& x, kernels::AttentionProbl
   p.align = kKinds[static_cast<std::size_t>(form.kind)];
   p.top = form.top, p.sample = form.sample, p.straight_through = form.straight_through;
   p.reach = form.reach;
-  if (x.alpha.defined()) p.alpha = x.alpha.const_data_ptr();
-  if (x.center.defined()) p.center = kernel_input(x.center.unsqueeze(-1));
-  if (form.window >= 0) {
-    const auto narrower = [&](std::int64_t side) {
-      return side < 0 ? form.window : std::min(side, form.window);
-    };
-    p.window_left = narrower(p.window_left), p.window_right = narrower(p.window_right);
-  }
+  if (form.window < 0) return;
+  const auto narrower = [&](std::int64_t side) {
+    return side < 0 ? form.window : std::min(side, form.window);
+  };
+  p.window_left = narrower(p.window_left), p.window_right = narrower(p.window_right);
 }
 
-kernels::AttentionProblem problem_of(const Plan& plan, const Operands& x) {
-  const Visibility& see = plan.visibility;
-  kernels::AttentionProblem p;
-  p.type = *kernel_type(x.query.scalar_type());
-  p.batch = see.B, p.heads = see.H, p.kv_heads = x.key.size(1);
-  p.queries = see.Q, p.keys = see.K, p.width = x.key.size(3), p.value_width = x.value.size(3);
-  p.query = kernel_input(x.query), p.key = kernel_input(x.key), p.value = kernel_input(x.value);
-  if (plan.score == ScoreForm::Kind::additive) {
-    p.score = kernels::Score::additive;
-    p.activation = activation(plan.act);
+kernels::AttentionProblem problem_of(const FusedPlan& plan, const Operands& x) {
+  kernels::AttentionProblem p = plan.problem(x.query, x.key, x.value);
+  if (x.weight.defined()) {
     p.weight = x.weight.const_data_ptr();
     p.weight_stride = x.weight.dim() == 2 ? x.weight.stride(0) : 0;
   }
-  p.scale = plan.scale;
-  p.softcap = plan.softcap.value_or(0);
-  p.bias = kernel_input(x.bias);
-  if (x.bias.defined()) p.bias_type = *kernel_type(x.bias.scalar_type());
-  if (plan.alibi.defined()) p.alibi_slopes = plan.alibi.const_data_ptr<float>();
-  p.mask = kernel_input(see.mask);
-  switch (see.causal.corner) {
-    case Causal::Corner::none:
-      break;
-    case Causal::Corner::bottom_right:
-      p.causal = kernels::Causal::bottom_right;
-      break;
-    default:
-      p.causal = kernels::Causal::offset, p.offset = see.causal.offset;
-  }
-  if (see.window) p.window_left = (*see.window)[0], p.window_right = (*see.window)[1];
-  if (see.lengths.defined()) p.lengths = see.lengths.const_data_ptr<std::int64_t>();
   if (x.sink.defined()) p.sink = x.sink.const_data_ptr();
-  set_align(plan.align, x, p);
-  p.dropout = plan.dropout_p;
-  p.seed = plan.seed;
+  if (x.alpha.defined()) p.alpha = x.alpha.const_data_ptr();
+  if (x.center.defined()) p.center = kernel_input(x.center.unsqueeze(-1));
+  if (x.bias.defined()) {
+    p.bias = kernel_input(x.bias);
+    p.bias_type = *kernel_type(x.bias.scalar_type());
+  }
   return p;
 }
+
+struct Holder : torch::CustomClassHolder {
+  explicit Holder(std::shared_ptr<FusedPlan> kept) : plan(std::move(kept)) {}
+  std::shared_ptr<FusedPlan> plan;
+};
 
 /// One attention call as a node of torch's graph.
 class FusedAttention : public torch::autograd::Function<FusedAttention> {
@@ -115,19 +82,20 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
                                const std::optional<Tensor>& weight,
                                const std::optional<Tensor>& alpha,
                                const std::optional<Tensor>& center,
-                               const std::shared_ptr<Plan>& plan, bool trains) {
+                               const std::shared_ptr<FusedPlan>& plan, bool trains) {
     const auto or_none = [](const std::optional<Tensor>& x) { return x.value_or(Tensor()); };
     const Operands x{
         q, k, v, or_none(bias), or_none(sink), or_none(weight), or_none(alpha), or_none(center)};
     const kernels::AttentionProblem problem = problem_of(*plan, x);
-    const Visibility& see = plan->visibility;
     const auto working = q.options().dtype(working_type(q.scalar_type()));
-    const std::array<std::int64_t, 4> shape{see.B, see.H, see.Q, v.size(3)};
+    // A packed batch is one entry of all rows here.
+    const std::int64_t B = q.size(0), H = plan->visibility.H, Q = q.size(2);
+    const std::array<std::int64_t, 4> shape{B, H, Q, v.size(3)};
     Tensor out = torch::empty(shape, q.options()), mean, drift;
     if (trains && kernels::needs_mean(problem)) mean = torch::empty(shape, working);
     if (trains && (x.alpha.defined() || x.center.defined())) drift = torch::empty(shape, working);
-    const Tensor state = torch::empty({see.B, see.H, see.Q, kernels::kRowState}, working);
-    const Tensor lse = torch::empty({see.B, see.H, see.Q}, torch::kFloat32);
+    const Tensor state = torch::empty({B, H, Q, kernels::kRowState}, working);
+    const Tensor lse = torch::empty({B, H, Q}, torch::kFloat32);
     const bool hard = plan->align.kind == AlignForm::Kind::hard;
     const Tensor logp = hard ? torch::empty_like(lse) : torch::empty({0});
     kernels::attention_forward(problem, {.out = kernel_output(out),
@@ -140,7 +108,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
     variable_list saved(all.begin(), all.end());
     saved.insert(saved.end(), {out, state, mean, drift});
     ctx->save_for_backward(saved);
-    ctx->saved_data["plan"] = c10::IValue::make_capsule(c10::make_intrusive<Holder>(plan));
+    ctx->saved_data["plan"] = hold(plan);
     ctx->set_materialize_grads(false);
     const bool open = plan->align.kind == AlignForm::Kind::soft ||
                       plan->align.kind == AlignForm::Kind::top_k ||
@@ -156,8 +124,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
     HEED_CHECK(!torch::GradMode::is_enabled(),
                "attend: the fused kernel has no second derivative; kernel='reference' has");
     const variable_list saved = ctx->get_saved_variables();
-    const auto held = ctx->saved_data["plan"].toCapsule();
-    const auto& plan = static_cast<const Holder&>(*held).plan;
+    const FusedPlan& plan = held(ctx->saved_data["plan"]);
     const Operands x = Operands::from(saved);
     const auto all = x.all();
     const auto type = x.query.scalar_type(), working = working_type(type);
@@ -167,7 +134,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
       if (!all[i].defined() || !ctx->needs_input_grad(edge++)) continue;
       grads[i] = torch::empty(all[i].sizes(), all[i].options().dtype(i < 3 ? type : working));
     }
-    const kernels::AttentionProblem problem = problem_of(*plan, x);
+    const kernels::AttentionProblem problem = problem_of(plan, x);
     // Of w, one a head; a shared one is their sum.
     Tensor weights;
     if (grads[5].defined()) {
@@ -200,12 +167,6 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
     result.resize(Operands::kCount + 2);
     return result;
   }
-
- private:
-  struct Holder : torch::CustomClassHolder {
-    explicit Holder(std::shared_ptr<Plan> held) : plan(std::move(held)) {}
-    std::shared_ptr<Plan> plan;
-  };
 };
 
 /// Wants that need a look at the weights.
@@ -225,41 +186,62 @@ bool needs_gradient(const CheckedCall& call) {
   return needs;
 }
 
+/// The weights of some queries, [B, H, rows, K].
+Tensor weights_of_rows(const kernels::AttentionProblem& problem, const Tensor& state,
+                       const std::vector<std::int64_t>& rows) {
+  const auto count = static_cast<std::int64_t>(rows.size());
+  Tensor weights =
+      torch::empty({problem.batch, problem.heads, count, problem.keys}, state.options());
+  kernels::attention_weights(
+      problem, state.const_data_ptr(),
+      {.weights = kernel_output(weights), .rows = rows.data(), .row_count = count});
+  return weights;
+}
+
+/// The largest weights of every query, from some rows at a time: O(length) memory.
+void look_at_top_keys(const kernels::AttentionProblem& problem, const Tensor& state, std::int64_t k,
+                      torch::ScalarType given, AttendResult& result) {
+  constexpr std::int64_t kRows = 64;
+  std::vector<Tensor> weights, keys;
+  for (std::int64_t first = 0; first < std::max<std::int64_t>(problem.queries, 1); first += kRows) {
+    std::vector<std::int64_t> rows;
+    for (std::int64_t i = first; i < std::min(first + kRows, problem.queries); ++i)
+      rows.push_back(i);
+    AttendResult some;
+    const Tensor part = rows.empty() ? torch::empty({problem.batch, problem.heads, 0, problem.keys},
+                                                    state.options())
+                                     : weights_of_rows(problem, state, rows);
+    take_top_keys(part, k, given, some);
+    weights.push_back(some.topk_weights), keys.push_back(some.topk_keys);
+  }
+  result.topk_weights = torch::cat(weights, 2), result.topk_keys = torch::cat(keys, 2);
+}
+
 /// What was asked beside the output, by one more pass over the scores.
-void look_at_weights(const Plan& plan, const Want& want, const Operands& x, const Tensor& state,
-                     AttendResult& result) {
-  const Visibility& see = plan.visibility;
-  const auto working = state.options();
-  const auto pairs = [&](std::int64_t rows) {
-    return torch::empty({see.B, see.H, rows, see.K}, working);
-  };
+void look_at_weights(const FusedPlan& plan, const Want& want, const Operands& x,
+                     const Tensor& state, AttendResult& result) {
   const kernels::AttentionProblem problem = problem_of(plan, x);
+  const std::int64_t B = x.query.size(0), H = problem.heads;
   const auto given = x.value.scalar_type();
-  Tensor weights, scores;
-  if (want.weights || want.topk > 0) weights = pairs(see.Q);
-  if (want.scores) scores = pairs(see.Q);
+  const auto pairs = [&](bool wanted) {
+    return wanted ? torch::empty({B, H, problem.queries, problem.keys}, state.options()) : Tensor();
+  };
+  Tensor weights = pairs(want.weights), scores = pairs(want.scores);
   kernels::WeightsResult wanted{.weights = kernel_output(weights), .scores = kernel_output(scores)};
   const auto floats = torch::TensorOptions(torch::kFloat32);
   if (want.entropy) {
-    result.entropy = torch::empty({see.B, see.H, see.Q}, floats);
+    result.entropy = torch::empty({B, H, x.query.size(2)}, floats);
     wanted.entropy = result.entropy.mutable_data_ptr<float>();
   }
   if (want.received) {
-    result.received = torch::empty({see.B, see.H, see.K}, floats);
+    result.received = torch::empty({B, H, x.key.size(2)}, floats);
     wanted.received = result.received.mutable_data_ptr<float>();
   }
   kernels::attention_weights(problem, state.const_data_ptr(), wanted);
   if (want.scores) result.scores = scores.to(given);
   if (want.weights) result.weights = weights.to(given);
-  if (want.topk > 0) take_top_keys(weights, want.topk, given, result);
-  if (!want.rows.empty()) {
-    Tensor chosen = pairs(static_cast<std::int64_t>(want.rows.size()));
-    kernels::attention_weights(problem, state.const_data_ptr(),
-                               {.weights = kernel_output(chosen),
-                                .rows = want.rows.data(),
-                                .row_count = static_cast<std::int64_t>(want.rows.size())});
-    result.rows = chosen.to(given);
-  }
+  if (want.topk > 0) look_at_top_keys(problem, state, want.topk, given, result);
+  if (!want.rows.empty()) result.rows = weights_of_rows(problem, state, want.rows).to(given);
 }
 
 }  // namespace
@@ -274,6 +256,8 @@ Reasons fused_unsupported(const CheckedCall& call) {
   const Tensor& bias = call.visibility.bias;
   if (bias.defined() && !kernel_type(bias.scalar_type()))
     reasons.push_back("the bias's type has no kernel");
+  if (call.visibility.query_offsets.defined() && call.align->needs_query())
+    reasons.push_back("the alignment predicts places, which a packed batch does not serve");
   if (call.alibi.defined() && call.alibi.requires_grad())
     reasons.push_back("the slopes need a gradient");
   return reasons;
@@ -283,23 +267,75 @@ std::string fused_name(const CheckedCall& call) {
   return call.score->form() == ScoreForm::Kind::additive ? "fused: additive" : "fused: dot";
 }
 
-AttendResult attend_fused(const CheckedCall& call) {
-  const auto working = working_type(call.key.scalar_type());
-  const auto as_working = [&](const Tensor& x) {
-    return x.defined() ? x.to(working).contiguous() : Tensor();
+kernels::AttentionProblem FusedPlan::problem(const Tensor& query, const Tensor& key,
+                                             const Tensor& value) const {
+  const Visibility& see = visibility;
+  kernels::AttentionProblem p;
+  p.type = *kernel_type(query.scalar_type());
+  p.batch = see.B, p.heads = see.H, p.kv_heads = key.size(1);
+  p.queries = see.Q, p.keys = see.K, p.width = key.size(3), p.value_width = value.size(3);
+  p.query = kernel_input(query), p.key = kernel_input(key), p.value = kernel_input(value);
+  if (score == ScoreForm::Kind::additive) {
+    p.score = kernels::Score::additive;
+    p.activation = activation(act);
+  }
+  p.scale = scale;
+  p.softcap = softcap.value_or(0);
+  p.bias = kernel_input(see.bias);
+  if (see.bias.defined()) p.bias_type = *kernel_type(see.bias.scalar_type());
+  if (alibi.defined()) p.alibi_slopes = alibi.const_data_ptr<float>();
+  p.mask = kernel_input(see.mask);
+  switch (see.causal.corner) {
+    case Causal::Corner::none:
+      break;
+    case Causal::Corner::bottom_right:
+      p.causal = kernels::Causal::bottom_right;
+      break;
+    default:
+      p.causal = kernels::Causal::offset, p.offset = see.causal.offset;
+  }
+  if (see.window) p.window_left = (*see.window)[0], p.window_right = (*see.window)[1];
+  const auto whole = [](const Tensor& x) {
+    return x.defined() ? x.const_data_ptr<std::int64_t>() : nullptr;
   };
-  ScoreForm score = call.score->operands(call.query, call.key, call.score_params);
-  auto plan = std::make_shared<Plan>();
+  p.lengths = whole(see.lengths);
+  p.query_offsets = whole(see.query_offsets), p.key_offsets = whole(see.key_offsets);
+  set_align(align, p);
+  p.dropout = dropout_p;
+  p.seed = seed;
+  return p;
+}
+
+std::shared_ptr<FusedPlan> make_plan(const CheckedCall& call, const ScoreForm& form) {
+  auto plan = std::make_shared<FusedPlan>();
   plan->visibility = call.visibility;
-  plan->visibility.bias = Tensor();  // an operand, which the node saves
   plan->score = call.score->form();
-  plan->act = score.act;
-  plan->align = call.align->form(call.align_input(working), call.align_params);
+  plan->act = form.act;
   if (call.alibi.defined()) plan->alibi = call.alibi.to(torch::kFloat32).contiguous();
   plan->scale = call.scale;
   plan->softcap = call.softcap;
   plan->dropout_p = call.dropout_p;
   plan->seed = call.seed;
+  return plan;
+}
+
+c10::IValue hold(std::shared_ptr<FusedPlan> plan) {
+  return c10::IValue::make_capsule(c10::make_intrusive<Holder>(std::move(plan)));
+}
+
+const FusedPlan& held(const c10::IValue& value) {
+  return *static_cast<const Holder&>(*value.toCapsule()).plan;
+}
+
+AttendResult attend_fused(const CheckedCall& call) {
+  const auto working = working_type(call.key.scalar_type());
+  const auto as_working = [&](const Tensor& x) {
+    return x.defined() ? x.to(working).contiguous() : Tensor();
+  };
+  const ScoreForm score = call.score->operands(call.query, call.key, call.score_params);
+  const auto plan = make_plan(call, score);
+  plan->visibility.bias = Tensor();  // an operand, which the node saves
+  plan->align = call.align->form(call.align_input(working), call.align_params);
   Operands x{.query = score.query,
              .key = score.key,
              .value = call.value,

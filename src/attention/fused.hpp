@@ -1,4 +1,7 @@
 #pragma once
+#include <memory>
+
+#include "attention/kernel_call.hpp"
 #include "attention/reference.hpp"
 
 namespace heed {
@@ -14,5 +17,28 @@ std::string fused_name(const CheckedCall& call);
 /// any thread count and for a batch entry alone or in any batch. Weights and reductions that need a
 /// gradient come from the reference; the output's bits are the same either way.
 AttendResult attend_fused(const CheckedCall& call);
+
+/// What a node of torch's graph keeps of a call beside the operands that have gradients.
+struct FusedPlan {
+  Visibility visibility;
+  ScoreForm::Kind score = ScoreForm::Kind::dot;
+  std::string act;
+  AlignForm align;
+  Tensor alibi;
+  double scale = 1;
+  std::optional<double> softcap;
+  double dropout_p = 0;
+  std::uint64_t seed = 0;
+
+  /// The kernel's problem but for the operands that not every call has.
+  kernels::AttentionProblem problem(const Tensor& query, const Tensor& key,
+                                    const Tensor& value) const;
+};
+
+std::shared_ptr<FusedPlan> make_plan(const CheckedCall& call, const ScoreForm& form);
+
+/// A plan in a node's saved data, and out of it.
+c10::IValue hold(std::shared_ptr<FusedPlan> plan);
+const FusedPlan& held(const c10::IValue& value);
 
 }  // namespace heed

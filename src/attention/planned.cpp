@@ -75,8 +75,7 @@ std::vector<PartInfo> dimensionalities() {
        .formula =
            R"(e_l = W_d^\top \mathrm{act}(W_1 q + W_2 k_l + b), \; c = \sum_l a_l \circ v_l)",
        .paper = "Shen et al. 2018 (DiSAN), section 3",
-       .advice = "one weight a feature: words with several senses; additive only",
-       .status = kPlanned},
+       .advice = "one weight a feature: words with several senses; additive only"},
   };
 }
 

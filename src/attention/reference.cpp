@@ -1,8 +1,25 @@
 #include "attention/reference.hpp"
 
 #include "attention/dropout.hpp"
+#include "attention/matrix.hpp"
 
 namespace heed {
+Params to_type(const Params& params, torch::ScalarType type) {
+  Params result;
+  for (const auto& [name, tensor] : params) result[name] = tensor.to(type);
+  return result;
+}
+
+Tensor finish_scores(const CheckedCall& call, Tensor e) {
+  if (call.scale != 1) e = e * call.scale;
+  if (call.softcap) e = torch::tanh(e / *call.softcap) * *call.softcap;
+  if (call.alibi.defined()) {
+    e = e - call.alibi.to(e.dtype()).view({1, -1, 1, 1}) *
+                call.visibility.distance().abs().to(e.dtype());
+  }
+  return e;
+}
+
 namespace {
 
 bool finite(const Tensor& x) { return torch::isfinite(x).all().item<bool>(); }
@@ -16,6 +33,11 @@ Tensor repeat_heads(const Tensor& x, std::int64_t heads) {
 Tensor fold_queries(const Tensor& x) { return x.transpose(1, 2).flatten(0, 1).unsqueeze(2); }
 Tensor unfold_queries(const Tensor& x, std::int64_t B) {
   return x.squeeze(2).unflatten(0, {B, x.size(0) / B}).transpose(1, 2);
+}
+
+// [B, H, M, K] · [B, H, K, P] by our own matrix product.
+Tensor product(const Tensor& a, const Tensor& b) {
+  return matrix_product(a.flatten(0, 1), b.flatten(0, 1)).unflatten(0, {a.size(0), a.size(1)});
 }
 
 /// Keys, values and queries such that nothing masked can reach an output or a gradient. A product
@@ -51,33 +73,24 @@ struct Clean {
     v = own(v);
   }
 
-  Tensor scores(const Score& score, const Params& params) const {
-    const Tensor e = score.reference(q, k, params);
+  Tensor scores(const CheckedCall& call, const Params& params) const {
+    Tensor e;
+    if (call.own_products) {
+      const ScoreForm form = call.score->operands(q, k, params);
+      e = product(form.query, form.key.transpose(-1, -2));
+    } else {
+      e = call.score->reference(q, k, params);
+    }
     return folded ? unfold_queries(e, B) : e;
   }
 
-  Tensor combine(const Tensor& weights) const {
-    return folded ? unfold_queries(torch::matmul(fold_queries(weights), v), B)
-                  : torch::matmul(weights, v);
+  Tensor combine(const CheckedCall& call, const Tensor& weights) const {
+    const auto sum = [&](const Tensor& w) {
+      return call.own_products ? product(w, v) : torch::matmul(w, v);
+    };
+    return folded ? unfold_queries(sum(fold_queries(weights)), B) : sum(weights);
   }
 };
-
-Params to_type(const Params& params, torch::ScalarType type) {
-  Params result;
-  for (const auto& [name, tensor] : params) result[name] = tensor.to(type);
-  return result;
-}
-
-// scale → softcap → bias, in the contract's order.
-Tensor finish_scores(const CheckedCall& call, Tensor e) {
-  if (call.scale != 1) e = e * call.scale;
-  if (call.softcap) e = torch::tanh(e / *call.softcap) * *call.softcap;
-  if (call.alibi.defined()) {
-    e = e - call.alibi.to(e.dtype()).view({1, -1, 1, 1}) *
-                call.visibility.distance().abs().to(e.dtype());
-  }
-  return e;
-}
 
 // The scores as they are, of masked pairs too: after bias, before mask.
 Tensor raw_scores(const CheckedCall& call, torch::ScalarType type) {
@@ -113,6 +126,16 @@ AlignInput CheckedCall::align_input(torch::ScalarType type) const {
   return input;
 }
 
+Reasons unfused_unsupported(const CheckedCall& call) {
+  Reasons reasons;
+  if (call.weights.defined()) reasons.push_back("the weights are given");
+  if (call.multi || call.score->form() != ScoreForm::Kind::dot) {
+    reasons.push_back("the score is not a product of two vectors");
+  }
+  if (!call.key.device().is_cpu()) reasons.push_back("the tensors are not on the CPU");
+  return reasons;
+}
+
 void take_top_keys(const Tensor& weights, std::int64_t k, torch::ScalarType type,
                    AttendResult& result) {
   // A stable sort keeps ties at the lower key.
@@ -135,7 +158,7 @@ AttendResult attend_reference(const CheckedCall& call) {
     weights = call.weights.to(type).expand({see.B, see.H, see.Q, see.K});
     if (keep.defined()) weights = torch::where(keep, weights, 0.0);
   } else {
-    Tensor e = finish_scores(call, clean.scores(*call.score, to_type(call.score_params, type)));
+    Tensor e = finish_scores(call, clean.scores(call, to_type(call.score_params, type)));
     e = e.expand({see.B, see.H, see.Q, see.K});
     if (see.bias.defined()) {
       e = e + torch::where(keep, see.bias.to(type), 0.0);  // a masked bias may be NaN
@@ -151,7 +174,7 @@ AttendResult attend_reference(const CheckedCall& call) {
   }
   reduce(call.want, weights, given, result);
   if (call.dropout_p > 0) weights = weights * dropout_mask(weights, call.dropout_p, call.seed);
-  result.output = clean.combine(weights).to(given);
+  result.output = clean.combine(call, weights).to(given);
   return result;
 }
 

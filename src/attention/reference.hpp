@@ -18,6 +18,8 @@ struct CheckedCall {
   double dropout_p = 0;
   std::uint64_t seed = 0;
   Want want;
+  bool multi = false;         // multi-dimensional: score_params hold Wd in place of w
+  bool own_products = false;  // the unfused kernel: our matrix product in place of torch's
 
   /// What the alignment sees beside the scores; `type` is the scores'.
   AlignInput align_input(torch::ScalarType type) const;
@@ -26,6 +28,14 @@ struct CheckedCall {
 /// The k largest weights of each query and their keys, ties to the lower key, into `result`.
 void take_top_keys(const Tensor& weights, std::int64_t k, torch::ScalarType type,
                    AttendResult& result);
+
+Params to_type(const Params& params, torch::ScalarType type);
+
+/// scale → softcap → alibi, in the contract's order; e [..., B, H, Q, K].
+Tensor finish_scores(const CheckedCall& call, Tensor e);
+
+/// Why the unfused kernel cannot serve this call; empty: it can.
+Reasons unfused_unsupported(const CheckedCall& call);
 
 /// The contract in plain tensor operations, on any device; O(Q K) memory.
 AttendResult attend_reference(const CheckedCall& call);

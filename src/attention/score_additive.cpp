@@ -35,7 +35,11 @@ class Additive : public Score {
     const Tensor queries = q.defined() ? project_rows(params.at("W1"), q)
                                        : torch::zeros({k.size(0), k.size(1), 1, keys.size(3)},
                                                       keys.options().requires_grad(false));
-    return {.query = queries, .key = keys, .weight = params.at("w"), .act = act_};
+    const auto w = params.find("w");  // multi-dimensional attention has a matrix instead
+    return {.query = queries,
+            .key = keys,
+            .weight = w == params.end() ? Tensor() : w->second,
+            .act = act_};
   }
 
   Tensor reference(const Tensor& q, const Tensor& k, const Params& params) const override {

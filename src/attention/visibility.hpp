@@ -7,9 +7,10 @@ namespace heed {
 struct Visibility {
   std::int64_t B = 0, H = 0, Q = 0, K = 0;
   torch::Device device = torch::kCPU;
-  Tensor mask;     // bool, sizes 1 or full
-  Tensor bias;     // float, likewise
-  Tensor lengths;  // [B]
+  Tensor mask;                        // bool, sizes 1 or full
+  Tensor bias;                        // float, likewise
+  Tensor lengths;                     // [B]
+  Tensor query_offsets, key_offsets;  // [B + 1] of a packed batch; Q and K are then the longest
   Causal causal;
   std::optional<std::array<std::int64_t, 2>> window;
 

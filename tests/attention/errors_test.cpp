@@ -81,7 +81,10 @@ TEST_F(Errors, SuggestTheNearestPart) {
   EXPECT_THAT(of({}, k, v, {.score = "dot"}), HasSubstr("score 'dot' needs a query"));
   EXPECT_THAT(of({.align = {"soft", {{"temperature", 2.0}}}, .kernel = Kernel::fused}),
               HasSubstr("kernel 'fused' cannot serve this call: the alignment has no fused form"));
-  EXPECT_THAT(of({.kernel = Kernel::unfused}), HasSubstr("'unfused' is planned"));
+  const Tensor W = torch::ones({2, 8});
+  const Params additive = {{"W1", W}, {"W2", W}, {"w", torch::ones({2})}};
+  EXPECT_THAT(of({.score = "additive", .params = additive, .kernel = Kernel::unfused}),
+              HasSubstr("kernel 'unfused' cannot serve this call: the score is not a product"));
 }
 
 TEST_F(Errors, OfAModuleComeWhenItIsMade) {

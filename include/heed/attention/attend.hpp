@@ -59,6 +59,7 @@ struct AttendOptions {
   std::optional<std::uint64_t> seed;  // none: drawn from torch's generator
   Layout layout = Layout::bhld;
   Kernel kernel = Kernel::automatic;
+  Tensor query_offsets, key_offsets;  // set by attend_packed
   Tensor weights;  // used instead of computed ones, [B, H, Q, K]; score and align do not run
   Want want;
 };
@@ -78,5 +79,14 @@ struct AttendResult {
 /// may be undefined for a score that can do without one; then Q = 1. Strides are free.
 AttendResult attend(const Tensor& query, const Tensor& key, const Tensor& value,
                     const AttendOptions& options = {});
+
+/// A ragged batch without padding: query [total, H, d_q], key [total, H_kv, d_k], value [total,
+/// H_kv, d_v] → output [total, H, d_v]. Entry b has rows offsets[b] .. offsets[b + 1]; both offsets
+/// are whole numbers, one more than entries. Masks and biases are [B, H, Q, K] of the longest entry
+/// or broadcast to it, and start at each entry's own first row and column. Row results are [total,
+/// H].
+AttendResult attend_packed(const Tensor& query, const Tensor& key, const Tensor& value,
+                           const Tensor& query_offsets, const Tensor& key_offsets,
+                           const AttendOptions& options = {});
 
 }  // namespace heed

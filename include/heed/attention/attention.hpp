@@ -31,7 +31,8 @@ struct SizedParam {
 /// The parameters of a score and an alignment for these widths; those that meet a query are left
 /// out when there is none. InputError if a part is unknown, planned, or cannot serve.
 std::vector<SizedParam> parameters_of(const PartSpec& score, const PartSpec& align,
-                                      const Problem& problem);
+                                      const Problem& problem,
+                                      const std::string& dimensionality = "single");
 
 /// One attention module: score, align and combine with their learned parameters.
 class AttentionImpl : public torch::nn::Module {
