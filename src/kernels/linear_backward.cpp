@@ -19,7 +19,8 @@
 #define HEED_KERNELS_LINEAR_BACKWARD_ONCE
 namespace heed::kernels {
 
-/// Gradients of each slice, [slices, B, heads, L, width] contiguous, working type.
+/// Gradients of each slice, [slices, B, heads, L, width] contiguous, working type; null when one
+/// slice is all.
 struct LinearPartials {
   void* query;
   void* key;
@@ -52,29 +53,24 @@ class LinearBackward {
         grads(x),
         chunks((p.length + x.limit - 1) / x.limit),
         states(x.memory.take((chunks + 1) * p.width * x.columns)),
-        errors(x.memory.take(p.length * x.columns)),
-        write(x.memory.take(x.limit * x.columns)) {}
+        errors(x.memory.take(x.delta ? p.length * x.columns : 0)) {}
 
   void run(const LinearUnit& unit) {
     load_state(p, p.state, unit, states, x.columns);
     for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
-      load(unit, chunk);
+      load(unit, chunk, Pairs::overlaps);
       x.load_values(p, unit, chunk * x.limit);
-      x.solve(p, state_before(chunk), write);
-      std::copy(x.value, x.value + x.count * x.columns, error_rows(chunk));
-      x.advance(p, write, state_before(chunk), state_before(chunk + 1));
+      x.solve(p, state_before(chunk));
+      if (x.delta) std::copy(x.value, x.value + x.count * x.columns, error_rows(chunk));
+      x.advance(p, state_before(chunk), state_before(chunk + 1));
     }
     T* grad_state = state_before(chunks);  // the last state itself is not needed
     load_state(p, call.given.state, unit, grad_state, x.columns);
     for (std::int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
-      load(unit, chunk);
+      load(unit, chunk, Pairs::all);
+      load_writes(unit, chunk);
       load_gradients(unit, chunk * x.limit);
-      const T* error = error_rows(chunk);
-      for (std::int64_t i = 0; i < x.count * x.columns; ++i) {
-        x.value[i] = error[i];
-        write[i] = x.delta ? x.beta[i / x.columns] * error[i] : error[i];
-      }
-      grads.run(p, state_before(chunk), write, grad_state);
+      grads.run(p, state_before(chunk), grad_state);
       store(unit, chunk * x.limit);
     }
     store_state(p, grad_state, unit, call.result.state, x.columns);
@@ -84,9 +80,21 @@ class LinearBackward {
   T* state_before(std::int64_t chunk) const { return states + chunk * p.width * x.columns; }
   T* error_rows(std::int64_t chunk) const { return errors + chunk * x.limit * x.columns; }
 
-  void load(const LinearUnit& unit, std::int64_t chunk) {
+  void load(const LinearUnit& unit, std::int64_t chunk, Pairs pairs) {
     const std::int64_t first = chunk * x.limit;
-    x.load(p, unit, first, std::min(x.limit, p.length - first));
+    x.load(p, unit, first, std::min(x.limit, p.length - first), pairs);
+  }
+
+  // As `solve` left them.
+  void load_writes(const LinearUnit& unit, std::int64_t chunk) {
+    if (!x.delta) return x.load_values(p, unit, chunk * x.limit);
+    const T* error = error_rows(chunk);
+    for (std::int64_t t = 0; t < x.count; ++t) {
+      for (std::int64_t i = t * x.columns; i < (t + 1) * x.columns; ++i) {
+        x.value[i] = error[i];
+        x.write[i] = x.beta[t] * error[i];
+      }
+    }
   }
 
   void load_gradients(const LinearUnit& unit, std::int64_t first) {
@@ -103,48 +111,54 @@ class LinearBackward {
     }
   }
 
-  /// Rows of this slice's part of a gradient.
-  T* partial(void* all, const LinearUnit& unit, std::int64_t heads, std::int64_t head,
-             std::int64_t first, std::int64_t of) const {
-    const std::int64_t row =
-        ((unit.slice * p.batch + unit.entry) * heads + head) * p.length + first;
-    return static_cast<T*>(all) + row * of;
+  /// Rows of a gradient that is a sum over slices: where they belong if there is one slice, else to
+  /// this slice's part of it.
+  void store_part(const T* rows, std::int64_t pitch, std::int64_t of, const Output& to, Type type,
+                  void* partial, const LinearUnit& unit, std::int64_t heads, std::int64_t head,
+                  std::int64_t first) const {
+    if (to.data == nullptr) return;
+    for (std::int64_t t = 0; t < x.count; ++t) {
+      const T* row = rows + t * pitch;
+      if (slice_count(p) == 1) {
+        store_row(row, of, to, type, row_element(to.stride, unit.entry, head, first + t));
+      } else {
+        const std::int64_t at =
+            ((unit.slice * p.batch + unit.entry) * heads + head) * p.length + first + t;
+        std::copy(row, row + of, static_cast<T*>(partial) + at * of);
+      }
+    }
   }
 
   void store(const LinearUnit& unit, std::int64_t first) {
-    const Output& value = call.result.value;
-    for (std::int64_t t = 0; t < x.count && value.data != nullptr; ++t) {
-      store_row(grads.write + t * x.columns, unit.columns, value, p.type,
-                row_element(value.stride, unit.entry, unit.kv_head, first + t) +
-                    unit.column * value.stride[3]);
+    const LinearGradients& to = call.result;
+    const LinearPartials& partials = call.partials;
+    const Type working = sizeof(T) == 8 ? Type::float64 : Type::float32;
+    for (std::int64_t t = 0; t < x.count && to.value.data != nullptr; ++t) {
+      store_row(grads.write + t * x.columns, unit.columns, to.value, p.type,
+                row_element(to.value.stride, unit.entry, unit.kv_head, first + t) +
+                    unit.column * to.value.stride[3]);
     }
-    const auto copy = [&](const T* rows, T* to) {
-      for (std::int64_t t = 0; t < x.count; ++t) {
-        std::copy(rows + t * x.width, rows + t * x.width + p.width, to + t * p.width);
-      }
-    };
     const T scale = static_cast<T>(p.scale);
     for (std::int64_t h = 0; h < x.group; ++h) {
       T* rows = grads.query_of(h);
       for (std::int64_t i = 0; i < x.count * x.width; ++i) rows[i] *= scale;
-      copy(rows,
-           partial(call.partials.query, unit, p.heads, unit.kv_head * x.group + h, first, p.width));
+      store_part(rows, x.width, p.width, to.query, p.type, partials.query, unit, p.heads,
+                 unit.kv_head * x.group + h, first);
     }
-    copy(grads.key, partial(call.partials.key, unit, p.kv_heads, unit.kv_head, first, p.width));
-    if (x.delta) {
-      std::copy(grads.beta, grads.beta + x.count,
-                partial(call.partials.beta, unit, p.kv_heads, unit.kv_head, first, 1));
-    }
-    if (!has_decay(p.rule)) return;
-    T* decay = partial(call.partials.decay, unit, p.kv_heads, unit.kv_head, first, p.decay_width);
-    if (x.wide_decay) {
-      copy(grads.decay, decay);
-    } else if (p.decay_width == 1) {
+    store_part(grads.key, x.width, p.width, to.key, p.type, partials.key, unit, p.kv_heads,
+               unit.kv_head, first);
+    store_part(grads.beta, 1, 1, to.beta, working, partials.beta, unit, p.kv_heads, unit.kv_head,
+               first);
+    if (!x.wide_decay && to.decay.data != nullptr) {  // one number a step: over all rows
       for (std::int64_t t = 0; t < x.count; ++t) {
-        decay[t] = 0;
-        for (std::int64_t i = 0; i < p.width; ++i) decay[t] += grads.decay[t * x.width + i];
+        T* row = grads.decay + t * x.width;
+        T sum = 0;
+        for (std::int64_t i = 0; i < p.width; ++i) sum += row[i];
+        row[0] = sum;
       }
     }
+    store_part(grads.decay, x.width, p.decay_width, to.decay, working, partials.decay, unit,
+               p.kv_heads, unit.kv_head, first);
   }
 
   const LinearBackwardCall& call;
@@ -153,8 +167,7 @@ class LinearBackward {
   LinearChunkGradients<T> grads;
   const std::int64_t chunks;
   T* states;  // [chunks + 1][D][columns], before each chunk
-  T* errors;  // [L][columns]: what `solve` left in value
-  T* write;
+  T* errors;  // [L][columns]: what `solve` left in value; delta rules
 };
 
 template <class T>
@@ -231,12 +244,17 @@ void linear_backward(const LinearProblem& problem, const LinearOutputGradients& 
   const LinearProblem& p = problem;
   if (p.kv_heads == 0) return;
   Scratch<std::uint8_t> memory;
-  const std::int64_t bytes = p.type == Type::float64 ? 8 : 4;
-  const std::int64_t rows = slice_count(p) * p.batch * p.length * bytes;
-  const LinearPartials partials{
-      memory.take(rows * p.heads * p.width), memory.take(rows * p.kv_heads * p.width),
-      memory.take(has_decay(p.rule) ? rows * p.kv_heads * p.decay_width : 0),
-      memory.take(has_beta(p.rule) ? rows * p.kv_heads : 0)};
+  LinearPartials partials{};
+  const bool one_slice = slice_count(p) == 1;
+  if (!one_slice) {
+    const std::int64_t bytes = p.type == Type::float64 ? 8 : 4;
+    const std::int64_t rows = slice_count(p) * p.batch * p.length * bytes;
+    const auto take = [&](const Output& wanted, std::int64_t heads, std::int64_t width) -> void* {
+      return wanted.data == nullptr ? nullptr : memory.take(rows * heads * width);
+    };
+    partials = {take(result.query, p.heads, p.width), take(result.key, p.kv_heads, p.width),
+                take(result.decay, p.kv_heads, p.decay_width), take(result.beta, p.kv_heads, 1)};
+  }
   const double work = 3 * linear_work(p);
   const auto run = [&](std::int64_t items, auto dispatch) {
     WorkQueue queue(items);
@@ -244,9 +262,11 @@ void linear_backward(const LinearProblem& problem, const LinearOutputGradients& 
     run_workers(items, work, [&] { dispatch(call); });
   };
   run(unit_count(p), [](const auto& call) { HWY_DYNAMIC_DISPATCH(linear_backward_impl)(call); });
-  run(p.batch * (p.heads + p.kv_heads), [](const auto& call) {
-    HWY_DYNAMIC_DISPATCH(linear_sums_impl)(call);
-  });
+  if (!one_slice) {
+    run(p.batch * (p.heads + p.kv_heads), [](const auto& call) {
+      HWY_DYNAMIC_DISPATCH(linear_sums_impl)(call);
+    });
+  }
 }
 
 }  // namespace heed::kernels

@@ -112,6 +112,8 @@ void exp_row(T* x, std::int64_t width) {
   }
 }
 
+enum class Pairs { none, overlaps, all };  // which products of steps are needed
+
 /// The operands of a chunk, and what follows from them alone. Rows are padded to whole vectors with
 /// zeros (decays with ones). Pairs (t, s) of steps are at t * pitch + s.
 template <class T>
@@ -128,6 +130,7 @@ struct LinearChunk {
         query(memory.take(group * limit * width)),
         key(memory.take(limit * width)),
         value(memory.take(limit * columns)),
+        write(delta ? memory.take(limit * columns) : value),
         beta(memory.take(limit)),
         step(memory.take(limit * width)),
         from(memory.take(limit * width)),
@@ -143,8 +146,8 @@ struct LinearChunk {
   }
 
   /// Reads steps `first` .. `first + number`, without values, and their decays and pairs.
-  void load(const LinearProblem& p, const LinearUnit& unit, std::int64_t first,
-            std::int64_t number) {
+  void load(const LinearProblem& p, const LinearUnit& unit, std::int64_t first, std::int64_t number,
+            Pairs pairs) {
     count = number;
     for (std::int64_t h = 0; h < group; ++h) {
       copy_rows(p.query.data, p.type,
@@ -161,10 +164,12 @@ struct LinearChunk {
                 count, 1, beta, 1);
     }
     if (decays) load_decays(p, unit, first);
+    const bool scores = pairs == Pairs::all, overlaps = delta && pairs != Pairs::none;
+    if (!scores && !overlaps) return;
     if (wide_decay) {
-      pairs_by_elements();
+      pairs_by_elements(scores, overlaps);
     } else {
-      pairs_by_products(p);
+      pairs_by_products(p, scores, overlaps);
     }
   }
 
@@ -175,12 +180,10 @@ struct LinearChunk {
               p.value.stride[2], p.value.stride[3], count, unit.columns, value, columns);
   }
 
-  /// value ← v − what the state before each step holds for its key; write ← β times that.
-  void solve(const LinearProblem& p, const T* state, T* write) {
-    if (!delta) {
-      std::copy(value, value + count * columns, write);
-      return;
-    }
+  /// What each step writes. For the delta rules value ← v − what the state before the step holds
+  /// for its key, and write ← β times that; for the others values are written as they are.
+  void solve(const LinearProblem& p, const T* state) {
+    if (!delta) return;
     const hn::ScalableTag<T> d;
     product(count, Broadcast<T>{from_key, width, 1}, state, columns, p.width, columns,
             [&](std::int64_t t, std::int64_t c, auto sum)
@@ -197,7 +200,7 @@ struct LinearChunk {
   }
 
   /// The state after the chunk.
-  void advance(const LinearProblem& p, const T* write, const T* state, T* next) const {
+  void advance(const LinearProblem& p, const T* state, T* next) const {
     const hn::ScalableTag<T> d;
     const T* kept = from + (count - 1) * width;
     product(p.width, Broadcast<T>{to_key, 1, width}, write, columns, count, columns,
@@ -220,6 +223,7 @@ struct LinearChunk {
   T* query;  // [group][limit][width], times the scale
   T* key;    // [limit][width]
   T* value;  // [limit][columns]
+  T* write;  // [limit][columns]; the values themselves but for the delta rules
   T* beta;   // [limit]
   T* step;   // e^g of each step: [limit][width], or [limit] when it is one number
   T* from;   // decay since the chunk's start, [limit][width]
@@ -270,7 +274,7 @@ struct LinearChunk {
 
   T fade_at(std::int64_t t, std::int64_t s) const { return fade[t * pitch + s]; }
 
-  void pairs_by_products(const LinearProblem& p) {
+  void pairs_by_products(const LinearProblem& p, bool scores, bool overlaps) {
     const hn::ScalableTag<T> d;
     rows_to_panel(Rows<T>{key, width}, count, p.width, pitch, panel);
     const auto fill = [&](const T* rows, T* pairs) HWY_ATTR {
@@ -280,11 +284,11 @@ struct LinearChunk {
                 hn::Store(sum, d, pairs + t * pitch + s);
               });
     };
-    for (std::int64_t h = 0; h < group; ++h) fill(query_of(h), score_of(h));
-    if (delta) fill(key, overlap);
+    for (std::int64_t h = 0; h < group && scores; ++h) fill(query_of(h), score_of(h));
+    if (overlaps) fill(key, overlap);
   }
 
-  void pairs_by_elements() {
+  void pairs_by_elements(bool scores, bool overlaps) {
     const hn::ScalableTag<T> d;
     const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
     T* faded = panel;  // E_ts k_s
@@ -296,9 +300,9 @@ struct LinearChunk {
             const auto decay = hn::Load(d, step + t * width + c);
             hn::Store(hn::Mul(decay, hn::Load(d, faded + c)), d, faded + c);
           }
-          if (delta) overlap[t * pitch + s] = dot(key + t * width, faded, width);
+          if (overlaps) overlap[t * pitch + s] = dot(key + t * width, faded, width);
         }
-        for (std::int64_t h = 0; h < group; ++h) {
+        for (std::int64_t h = 0; h < group && scores; ++h) {
           score_of(h)[t * pitch + s] = dot(query_of(h) + t * width, faded, width);
         }
       }

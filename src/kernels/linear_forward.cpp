@@ -18,6 +18,8 @@
 #define HEED_KERNELS_LINEAR_FORWARD_ONCE
 namespace heed::kernels {
 
+constexpr std::int64_t kFewSteps = 4;  // up to here step by step
+
 struct LinearCall {
   const LinearProblem& problem;
   const LinearResult& result;
@@ -32,40 +34,126 @@ namespace heed::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
-void linear_worker(const LinearCall& call) {
-  const LinearProblem& p = call.problem;
-  const Output& out = call.result.out;
-  const hn::ScalableTag<T> d;
-  LinearChunk<T> x(p);
-  T* state = x.memory.take(p.width * x.columns);
-  T* write = x.memory.take(x.limit * x.columns);
-  T* rows = x.memory.take(x.limit * x.columns);
+struct ForwardState {
+  explicit ForwardState(const LinearProblem& p)
+      : x(p),
+        state(x.memory.take(p.width * x.columns)),
+        rows(x.memory.take(x.group * x.limit * x.columns)) {}
 
-  std::int64_t item;
-  while (call.queue.next(item)) {
-    const LinearUnit unit = unit_of(p, item);
-    load_state(p, p.state, unit, state, x.columns);
-    for (std::int64_t first = 0; first < p.length; first += x.limit) {
-      x.load(p, unit, first, std::min(x.limit, p.length - first));
-      x.load_values(p, unit, first);
-      x.solve(p, state, write);
-      for (std::int64_t h = 0; h < x.group && out.data != nullptr; ++h) {
-        product(x.count, Broadcast<T>{x.from_query_of(h), x.width, 1}, state, x.columns, p.width,
-                x.columns, [&](std::int64_t t, std::int64_t c, auto sum) HWY_ATTR {
-                  hn::Store(sum, d, rows + t * x.columns + c);
-                });
-        for (std::int64_t t = 0; t < x.count; ++t) {
-          T* row = rows + t * x.columns;
-          add_rows(x.score_of(h) + t * x.pitch, 1, write, x.columns, t + 1, x.columns, row);
-          store_row(row, unit.columns, out, p.type,
-                    row_element(out.stride, unit.entry, unit.kv_head * x.group + h, first + t) +
-                        unit.column * out.stride[3]);
+  LinearChunk<T> x;
+  T* state;  // [D][columns]
+  T* rows;   // [group][limit][columns], outputs
+};
+
+/// Outputs of the chunk that is loaded, and the state after it.
+template <class T>
+void forward_chunk(const LinearProblem& p, ForwardState<T>& f) {
+  const hn::ScalableTag<T> d;
+  LinearChunk<T>& x = f.x;
+  x.solve(p, f.state);
+  for (std::int64_t h = 0; h < x.group; ++h) {
+    T* rows = f.rows + h * x.limit * x.columns;
+    product(x.count, Broadcast<T>{x.from_query_of(h), x.width, 1}, f.state, x.columns, p.width,
+            x.columns, [&](std::int64_t t, std::int64_t c, auto sum) HWY_ATTR {
+              hn::Store(sum, d, rows + t * x.columns + c);
+            });
+    for (std::int64_t t = 0; t < x.count; ++t) {
+      add_rows(x.score_of(h) + t * x.pitch, 1, x.write, x.columns, t + 1, x.columns,
+               rows + t * x.columns);
+    }
+  }
+  x.advance(p, f.state, f.state);
+}
+
+/// The same step by step, NV vectors of columns from `c` on: less to prepare, and for a few steps
+/// the state is read no more often.
+template <int NV, class T>
+void forward_steps(const LinearProblem& p, ForwardState<T>& f, std::int64_t c) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const LinearChunk<T>& x = f.x;
+  const std::int64_t step_row = x.wide_decay ? x.width : 1, step_column = x.wide_decay ? 1 : 0;
+  for (std::int64_t t = 0; t < x.count; ++t) {
+    const T* key = x.key + t * x.width;
+    const T* step = x.step + t * step_row;
+    V write[NV], sum[NV];
+    for (int v = 0; v < NV; ++v) {
+      write[v] = hn::Load(d, x.value + t * x.columns + c + v * lanes);
+      sum[v] = hn::Zero(d);
+    }
+    if (x.decays || x.delta) {
+      for (std::int64_t i = 0; i < p.width; ++i) {
+        T* row = f.state + i * x.columns + c;
+        const V factor = hn::Set(d, key[i]);
+        for (int v = 0; v < NV; ++v) {
+          V s = hn::Load(d, row + v * lanes);
+          if (x.decays) {
+            s = hn::Mul(s, hn::Set(d, step[i * step_column]));
+            hn::Store(s, d, row + v * lanes);
+          }
+          if (x.delta) sum[v] = hn::MulAdd(factor, s, sum[v]);
         }
       }
-      x.advance(p, write, state, state);
     }
-    store_state(p, state, unit, call.result.state, x.columns);
+    for (int v = 0; v < NV; ++v) {
+      if (x.delta) write[v] = hn::Mul(hn::Set(d, x.beta[t]), hn::Sub(write[v], sum[v]));
+    }
+    for (std::int64_t h = 0; h < x.group; ++h) {
+      const T* query = x.query_of(h) + t * x.width;
+      for (int v = 0; v < NV; ++v) sum[v] = hn::Zero(d);
+      for (std::int64_t i = 0; i < p.width; ++i) {
+        T* row = f.state + i * x.columns + c;
+        const V factor = hn::Set(d, key[i]), weight = hn::Set(d, query[i]);
+        for (int v = 0; v < NV; ++v) {
+          V s = hn::Load(d, row + v * lanes);
+          if (h == 0) {
+            s = hn::MulAdd(factor, write[v], s);
+            hn::Store(s, d, row + v * lanes);
+          }
+          sum[v] = hn::MulAdd(weight, s, sum[v]);
+        }
+      }
+      T* out = f.rows + (h * x.limit + t) * x.columns + c;
+      for (int v = 0; v < NV; ++v) hn::Store(sum[v], d, out + v * lanes);
+    }
   }
+}
+
+template <class T>
+void forward_unit(const LinearCall& call, const LinearUnit& unit, ForwardState<T>& f) {
+  const LinearProblem& p = call.problem;
+  LinearChunk<T>& x = f.x;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  const bool few = p.length <= kFewSteps && x.group > 0;
+  load_state(p, p.state, unit, f.state, x.columns);
+  for (std::int64_t first = 0; first < p.length; first += x.limit) {
+    x.load(p, unit, first, std::min(x.limit, p.length - first), few ? Pairs::none : Pairs::all);
+    x.load_values(p, unit, first);
+    if (few) {
+      std::int64_t c = 0;
+      for (; c + 4 * lanes <= x.columns; c += 4 * lanes) forward_steps<4>(p, f, c);
+      for (; c < x.columns; c += lanes) forward_steps<1>(p, f, c);
+    } else {
+      forward_chunk(p, f);
+    }
+    const Output& out = call.result.out;
+    for (std::int64_t h = 0; h < x.group && out.data != nullptr; ++h) {
+      for (std::int64_t t = 0; t < x.count; ++t) {
+        store_row(f.rows + (h * x.limit + t) * x.columns, unit.columns, out, p.type,
+                  row_element(out.stride, unit.entry, unit.kv_head * x.group + h, first + t) +
+                      unit.column * out.stride[3]);
+      }
+    }
+  }
+  store_state(p, f.state, unit, call.result.state, x.columns);
+}
+
+template <class T>
+void linear_worker(const LinearCall& call) {
+  ForwardState<T> f(call.problem);
+  std::int64_t item;
+  while (call.queue.next(item)) forward_unit(call, unit_of(call.problem, item), f);
 }
 
 void linear_forward_impl(const LinearCall& call) {

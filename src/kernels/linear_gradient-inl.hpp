@@ -38,15 +38,15 @@ struct LinearChunkGradients {
         turned_grad(x.memory.take(x.columns * x.width)),
         running(x.memory.take((x.limit + 1) * x.width)) {}
 
-  /// `state` is that before the chunk, `written` and x.value what `solve` made of it. Turns
+  /// `state` is that before the chunk, x.value and x.write what `solve` made of it. Turns
   /// `grad_state`, to the state after the chunk, into that to the state before it.
-  void run(const LinearProblem& p, const T* state, const T* written, T* grad_state) {
+  void run(const LinearProblem& p, const T* state, T* grad_state) {
     to_writes(p, grad_state);
     if (x.delta) to_reads();
     turn(state, p.width, turned);
     turn(grad_state, p.width, turned_grad);
-    to_operands(written);
-    pair_products(written);
+    to_operands();
+    pair_products();
     if (x.wide_decay) {
       pairs_by_elements();
     } else {
@@ -109,7 +109,7 @@ struct LinearChunkGradients {
   }
 
   // Through the state before the chunk and the gradient to the one after it.
-  void to_operands(const T* written) {
+  void to_operands() {
     const std::int64_t size = x.count * x.width;
     std::fill(used, used + size, T{0});
     const auto rows_by = [&](const T* rows, const T* matrix) HWY_ATTR {
@@ -131,7 +131,7 @@ struct LinearChunkGradients {
     } else {
       std::fill(key, key + size, T{0});
     }
-    rows_by(written, turned_grad);
+    rows_by(x.write, turned_grad);
     for (std::int64_t i = 0; i < size; ++i) {
       if (x.decays) product_row[i] *= x.to[i];
       key[i] += product_row[i];
@@ -166,8 +166,8 @@ struct LinearChunkGradients {
     }
   }
 
-  void pair_products(const T* written) {
-    rows_to_panel(Rows<T>{written, x.columns}, x.count, x.columns, x.pitch, x.panel);
+  void pair_products() {
+    rows_to_panel(Rows<T>{x.write, x.columns}, x.count, x.columns, x.pitch, x.panel);
     const auto fill = [&](const T* rows, T* pairs) HWY_ATTR {
       const hn::ScalableTag<T> d;
       product(x.count, Broadcast<T>{rows, x.columns, 1}, x.panel, x.pitch, x.columns, x.pitch,
