@@ -9,8 +9,9 @@ namespace heed::kernels {
 
 // Columns of the state are independent of each other, so a unit of work has at most this many. The
 // number is fixed: the gradients to queries and keys are sums over slices, and their bits must not
-// depend on the machine's threads.
-constexpr std::int64_t kLinearSlice = 64;
+// depend on the machine's threads. Fewer would do the work on pairs of steps more often: with 64,
+// V = 128 took half as long again.
+constexpr std::int64_t kLinearSlice = 128;
 
 inline std::int64_t slice_count(const LinearProblem& p) {
   return (p.value_width + kLinearSlice - 1) / kLinearSlice;

@@ -26,7 +26,7 @@ struct LinearAttendCall {
       return *(from.begin() + random.below(from.size()));
     };
     const std::int64_t B = pick({1, 2}), G = pick({1, 2}), H = G * pick({1, 3}),
-                       L = pick({0, 1, 3, 17, 33, 40}), D = pick({1, 4, 9}), V = pick({1, 5, 70});
+                       L = pick({0, 1, 3, 17, 33, 40}), D = pick({1, 4, 9}), V = pick({1, 5, 130});
     const auto f64 = torch::kFloat64;
     options.rule = rule;
     const Tensor q = torch::randn({B, L, H, D}, f64).transpose(1, 2);  // strided

@@ -75,7 +75,7 @@ LinearCase random_linear_case(Type type, std::mt19937_64& random) {
                                    .kv_heads = G,
                                    .length = pick({0, 1, 2, 5, 15, 16, 17, 31, 32, 33, 65, 70}),
                                    .width = pick({0, 1, 3, 8, 16, 20}),
-                                   .value_width = pick({0, 1, 5, 8, 24, 64, 65}),
+                                   .value_width = pick({0, 1, 5, 8, 24, 65, 129}),
                                    .wide_decay = pick({0, 1}) == 1,
                                    .layout = static_cast<Layout>(pick({0, 1, 2}))},
                                   random);
