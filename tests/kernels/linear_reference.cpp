@@ -89,7 +89,7 @@ LinearCase random_linear_case(Type type, std::mt19937_64& random) {
 
 namespace {
 
-/// One (entry, key/value head): states after every step, kept for the gradients.
+/// One (entry, key/value head): states of every step, kept for the gradients.
 template <class T>
 struct Head {
   const LinearCase& c;
@@ -98,48 +98,47 @@ struct Head {
   std::vector<std::vector<T>> faded, after;  // S before and after the write of each step
   std::vector<std::vector<T>> error;         // v − Sᵀk, or v
 
-  T decay_at(std::int64_t t, std::int64_t i) const {
-    return static_cast<T>(c.decay.at(b, g, t, p.decay_width == 1 ? 0 : i));
+  std::vector<T> row(const Tensor& x, std::int64_t head, std::int64_t t) const {
+    std::vector<T> result;
+    for (std::int64_t i = 0; i < x.shape[3]; ++i) {
+      result.push_back(static_cast<T>(x.at(b, head, t, i)));
+    }
+    return result;
+  }
+  std::vector<T> matrix(const Tensor& x, bool given) const {
+    std::vector<T> result;
+    for (std::int64_t i = 0; i < p.width; ++i) {
+      for (const T element : row(x, g, i)) result.push_back(given ? element : T{0});
+    }
+    return result;
+  }
+  /// e^g of each row of the state; ones without a decay.
+  std::vector<T> decays(std::int64_t t) const {
+    std::vector<T> result(static_cast<std::size_t>(p.width), T{1});
+    if (!has_decay(p.rule)) return result;
+    const std::vector<T> given = row(c.decay, g, t);
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] = std::exp(given[i % given.size()]);
+    return result;
   }
   T beta_at(std::int64_t t) const {
     return has_beta(p.rule) ? static_cast<T>(c.beta.at(b, g, t, 0)) : T{1};
   }
-  T key_at(std::int64_t t, std::int64_t i) const { return static_cast<T>(c.key.at(b, g, t, i)); }
-  T query_at(std::int64_t h, std::int64_t t, std::int64_t i) const {
-    return static_cast<T>(c.query.at(b, h, t, i));
-  }
-
-  std::vector<T> initial() const {
-    std::vector<T> state(static_cast<std::size_t>(p.width * p.value_width));
-    for (std::int64_t n = 0; n < p.width * p.value_width && c.with_state; ++n) {
-      state[static_cast<std::size_t>(n)] =
-          static_cast<T>(c.state.at(b, g, n / p.value_width, n % p.value_width));
-    }
-    return state;
-  }
 
   void forward() {
-    const auto D = p.width, V = p.value_width;
-    std::vector<T> S = initial();
-    const auto at = [V](std::int64_t i, std::int64_t j) {
-      return static_cast<std::size_t>(i * V + j);
-    };
+    const auto D = static_cast<std::size_t>(p.width), V = static_cast<std::size_t>(p.value_width);
+    std::vector<T> S = matrix(c.state, c.with_state);
     for (std::int64_t t = 0; t < p.length; ++t) {
-      for (std::int64_t i = 0; i < D && has_decay(p.rule); ++i) {
-        for (std::int64_t j = 0; j < V; ++j) S[at(i, j)] *= std::exp(decay_at(t, i));
-      }
+      const std::vector<T> k = row(c.key, g, t), fade = decays(t);
+      std::vector<T> e = row(c.value, g, t);
+      for (std::size_t n = 0; n < D * V; ++n) S[n] *= fade[n / V];
       faded.push_back(S);
-      std::vector<T> e;
-      for (std::int64_t j = 0; j < V; ++j) {
+      for (std::size_t j = 0; j < V && has_beta(p.rule); ++j) {
         T held = 0;
-        for (std::int64_t i = 0; i < D && has_beta(p.rule); ++i) held += S[at(i, j)] * key_at(t, i);
-        e.push_back(static_cast<T>(c.value.at(b, g, t, j)) - held);
+        for (std::size_t i = 0; i < D; ++i) held += S[i * V + j] * k[i];
+        e[j] -= held;
       }
-      for (std::int64_t i = 0; i < D; ++i) {
-        for (std::int64_t j = 0; j < V; ++j) {
-          S[at(i, j)] += key_at(t, i) * (beta_at(t) * e[static_cast<std::size_t>(j)]);
-        }
-      }
+      const T beta = beta_at(t);
+      for (std::size_t n = 0; n < D * V; ++n) S[n] += k[n / V] * (beta * e[n % V]);
       error.push_back(e);
       after.push_back(S);
     }
@@ -147,66 +146,53 @@ struct Head {
 
   /// Adds to the contiguous gradients of `r`.
   void backward(LinearReference& r) const {
-    const auto D = p.width, V = p.value_width, L = p.length, group = p.heads / p.kv_heads;
-    const auto at = [V](std::int64_t i, std::int64_t j) {
-      return static_cast<std::size_t>(i * V + j);
-    };
-    std::vector<T> dS(static_cast<std::size_t>(D * V));
-    for (std::int64_t n = 0; n < D * V && c.with_grad_state; ++n) {
-      dS[static_cast<std::size_t>(n)] = static_cast<T>(c.grad_state.at(b, g, n / V, n % V));
-    }
-    for (std::int64_t t = L - 1; t >= 0; --t) {
-      const auto& S = after[static_cast<std::size_t>(t)];
-      const auto& before = faded[static_cast<std::size_t>(t)];
-      const auto& e = error[static_cast<std::size_t>(t)];
-      const T beta = beta_at(t), scale = static_cast<T>(p.scale);
+    const auto D = static_cast<std::size_t>(p.width), V = static_cast<std::size_t>(p.value_width),
+               L = static_cast<std::size_t>(p.length), W = static_cast<std::size_t>(p.decay_width);
+    const std::int64_t group = p.heads / p.kv_heads;
+    const T scale = static_cast<T>(p.scale);
+    std::vector<T> dS = matrix(c.grad_state, c.with_grad_state);
+    for (std::int64_t step = p.length - 1; step >= 0; --step) {
+      const auto t = static_cast<std::size_t>(step);
+      const std::vector<T>&S = after[t], &before = faded[t], &e = error[t];
+      const std::vector<T> k = row(c.key, g, step), fade = decays(step);
       for (std::int64_t h = g * group; h < (g + 1) * group && c.with_grad_out; ++h) {
-        for (std::int64_t i = 0; i < D; ++i) {
-          T sum = 0;
-          for (std::int64_t j = 0; j < V; ++j) {
-            const T out = static_cast<T>(c.grad_out.at(b, h, t, j));
-            sum += S[at(i, j)] * out;
-            dS[at(i, j)] += scale * query_at(h, t, i) * out;
-          }
-          r.query[static_cast<std::size_t>(((b * p.heads + h) * L + t) * D + i)] = scale * sum;
+        const std::vector<T> q = row(c.query, h, step), out = row(c.grad_out, h, step);
+        std::vector<T> dq(D);
+        for (std::size_t n = 0; n < D * V; ++n) {
+          dq[n / V] += S[n] * out[n % V];
+          dS[n] += scale * q[n / V] * out[n % V];
         }
+        const auto at = (static_cast<std::size_t>(b * p.heads + h) * L + t) * D;
+        for (std::size_t i = 0; i < D; ++i) r.query[at + i] = scale * dq[i];
       }
-      const std::int64_t row = (b * p.kv_heads + g) * L + t;
-      std::vector<T> de, dk(static_cast<std::size_t>(D));
+      const std::size_t at = static_cast<std::size_t>(b * p.kv_heads + g) * L + t;
+      const T beta = beta_at(step);
+      std::vector<T> dw(V), dk(D), dg(D);
       T dbeta = 0;
-      for (std::int64_t j = 0; j < V; ++j) {
-        T dw = 0;
-        for (std::int64_t i = 0; i < D; ++i) {
-          dw += dS[at(i, j)] * key_at(t, i);
-          dk[static_cast<std::size_t>(i)] += dS[at(i, j)] * (beta * e[static_cast<std::size_t>(j)]);
-        }
-        dbeta += dw * e[static_cast<std::size_t>(j)];
-        de.push_back(beta * dw);
-        r.value[static_cast<std::size_t>(row * V + j)] = de.back();
+      for (std::size_t n = 0; n < D * V; ++n) {
+        dw[n % V] += dS[n] * k[n / V];
+        dk[n / V] += dS[n] * (beta * e[n % V]);
       }
-      r.beta[static_cast<std::size_t>(row)] = dbeta;
-      for (std::int64_t i = 0; i < D; ++i) {
-        T dg = 0;
-        for (std::int64_t j = 0; j < V; ++j) {
-          if (has_beta(p.rule)) {
-            dk[static_cast<std::size_t>(i)] -= before[at(i, j)] * de[static_cast<std::size_t>(j)];
-            dS[at(i, j)] -= key_at(t, i) * de[static_cast<std::size_t>(j)];
-          }
-          dg += dS[at(i, j)] * before[at(i, j)];
-          if (has_decay(p.rule)) dS[at(i, j)] *= std::exp(decay_at(t, i));
+      for (std::size_t j = 0; j < V; ++j) {
+        dbeta += dw[j] * e[j];
+        r.value[at * V + j] = beta * dw[j];
+      }
+      for (std::size_t n = 0; n < D * V; ++n) {
+        if (has_beta(p.rule)) {
+          dk[n / V] -= before[n] * (beta * dw[n % V]);
+          dS[n] -= k[n / V] * (beta * dw[n % V]);
         }
-        r.key[static_cast<std::size_t>(row * D + i)] = dk[static_cast<std::size_t>(i)];
-        if (p.decay_width > 0) {
-          auto& to =
-              r.decay[static_cast<std::size_t>(row * p.decay_width + (p.decay_width == 1 ? 0 : i))];
-          to = static_cast<T>(to) + dg;
-        }
+        dg[n / V] += dS[n] * before[n];
+        dS[n] *= fade[n / V];
+      }
+      r.beta[at] = dbeta;
+      for (std::size_t i = 0; i < D; ++i) {
+        r.key[at * D + i] = dk[i];
+        if (W > 0) r.decay[at * W + i % W] = static_cast<T>(r.decay[at * W + i % W]) + dg[i];
       }
     }
-    const std::int64_t first = (b * p.kv_heads + g) * D * V;
-    for (std::int64_t n = 0; n < D * V; ++n) {
-      r.initial[static_cast<std::size_t>(first + n)] = dS[static_cast<std::size_t>(n)];
-    }
+    const std::size_t first = static_cast<std::size_t>(b * p.kv_heads + g) * D * V;
+    std::copy(dS.begin(), dS.end(), r.initial.begin() + static_cast<std::ptrdiff_t>(first));
   }
 };
 
@@ -230,21 +216,18 @@ LinearReference linear_reference(const LinearCase& c, bool backward) {
     head.forward();
     for (std::int64_t h = head.g * group; h < (head.g + 1) * group; ++h) {
       for (std::int64_t t = 0; t < p.length; ++t) {
+        const std::vector<Rounded> q = head.row(c.query, h, t);
+        const Rounded* S = head.after[static_cast<std::size_t>(t)].data();
+        double* out = r.out.data() + ((head.b * p.heads + h) * p.length + t) * V;
         for (std::int64_t j = 0; j < V; ++j) {
           Rounded sum = 0;
-          for (std::int64_t i = 0; i < D; ++i) {
-            sum += head.query_at(h, t, i) *
-                   head.after[static_cast<std::size_t>(t)][static_cast<std::size_t>(i * V + j)];
-          }
-          r.out[static_cast<std::size_t>(((head.b * p.heads + h) * p.length + t) * V + j)] =
-              static_cast<Rounded>(p.scale) * sum;
+          for (std::int64_t i = 0; i < D; ++i) sum += q[static_cast<std::size_t>(i)] * S[i * V + j];
+          out[j] = static_cast<Rounded>(p.scale) * sum;
         }
       }
     }
-    const auto& last = p.length > 0 ? head.after.back() : head.initial();
-    for (std::int64_t i = 0; i < D * V; ++i) {
-      r.state[static_cast<std::size_t>(n * D * V + i)] = last[static_cast<std::size_t>(i)];
-    }
+    const auto last = p.length > 0 ? head.after.back() : head.matrix(c.state, c.with_state);
+    std::copy(last.begin(), last.end(), r.state.begin() + n * D * V);
     if (backward) head.backward(r);
   }
   return r;
