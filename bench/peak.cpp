@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <vector>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "peak.cpp"
@@ -39,12 +40,40 @@ double peak_impl() {
          time.count() / 1e9;
 }
 
+/// Billions of bytes a second that one thread reads from `count` floats, more than the caches hold.
+double bandwidth_impl(const float* data, std::int64_t count) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto a = hn::Zero(d), b = a, c = a, e = a;
+  const auto start = std::chrono::steady_clock::now();
+  for (std::int64_t i = 0; i + 4 * lanes <= count; i += 4 * lanes) {
+    a = hn::Add(a, hn::LoadU(d, data + i)), b = hn::Add(b, hn::LoadU(d, data + i + lanes));
+    c = hn::Add(c, hn::LoadU(d, data + i + 2 * lanes));
+    e = hn::Add(e, hn::LoadU(d, data + i + 3 * lanes));
+  }
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  volatile float used = hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
+  static_cast<void>(used);
+  return static_cast<double>(count) * 4 / time.count() / 1e9;
+}
+
 }  // namespace heed::bench::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace heed::bench {
 HWY_EXPORT(peak_impl);
+HWY_EXPORT(bandwidth_impl);
+
+extern "C" double heed_bench_bandwidth() {
+  const std::vector<float> data(std::size_t{64} << 20, 1.0f);
+  double best = 0;
+  for (int i = 0; i < 5; ++i) {
+    best = std::max(best, HWY_DYNAMIC_DISPATCH(bandwidth_impl)(
+                              data.data(), static_cast<std::int64_t>(data.size())));
+  }
+  return best;
+}
 
 extern "C" double heed_bench_peak() {
   double best = 0;
