@@ -1,0 +1,166 @@
+// Graph attention forward: one target at a time, its in-edges three times. The first pass scores
+// them, the second takes exponentials, the third gathers the sources' rows into registers. What the
+// passes share of one target stays in the first cache.
+#include <stdexcept>
+
+#include "heed/kernels/graph.hpp"
+#include "kernels/graph_nodes.hpp"
+#include "kernels/simd_internal.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/graph_forward.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/graph-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+struct TargetScratch {
+  TargetScratch(const NodeRows<T>& rows, std::int64_t degree)
+      : score(memory.take(degree * rows.lanes)),
+        row(memory.take(rows.row())),
+        plain(memory.take(rows.heads * rows.width)),
+        buffer(memory.take(rows.lanes)) {}
+
+  Scratch<T> memory;
+  T* score;  // [degree][lanes]
+  T* row;
+  T* plain;
+  T* buffer;
+};
+
+/// The weights of a target's edges, for one group of heads, into the caller's order.
+template <class T>
+void store_weights(const GraphProblem& p, const NodeRows<T>& rows, std::int64_t g,
+                   const std::int32_t* edge, std::int64_t degree, hn::Vec<hn::ScalableTag<T>> scale,
+                   TargetScratch<T>& x, void* weights) {
+  const hn::ScalableTag<T> d;
+  const std::int64_t heads = rows.heads_in(g);
+  const bool same = p.type == (sizeof(T) == 8 ? Type::float64 : Type::float32);
+  for (std::int64_t k = 0; k < degree; ++k) {
+    const auto w = hn::Mul(hn::Load(d, x.score + k * rows.lanes), scale);
+    const std::int64_t at = edge[k] * rows.heads + g * rows.slots;
+    if (same && heads == rows.lanes) {
+      hn::StoreU(w, d, static_cast<T*>(weights) + at);
+    } else {
+      hn::Store(w, d, x.buffer);
+      store_row(x.buffer, heads, Output{weights, {0, 0, 0, 1}}, p.type, at);
+    }
+  }
+}
+
+template <class T>
+void forward_target(const EdgeScores<T>& scores, std::int64_t node,
+                    const GraphForwardResult& result, TargetScratch<T>& x) {
+  const hn::ScalableTag<T> d;
+  using V = hn::Vec<decltype(d)>;
+  const NodeRows<T>& rows = scores.rows;
+  const GraphProblem& p = scores.p;
+  const std::int64_t begin = p.graph.in_start[node], degree = p.graph.in_start[node + 1] - begin;
+  const std::int32_t* from = p.graph.in_source + begin;
+  const std::int32_t* edge = p.graph.in_edge + begin;
+  T* state = static_cast<T*>(result.state) + (result.state ? node * rows.heads * 2 : 0);
+  if (degree == 0) {
+    if (result.out != nullptr) clear_node(rows, result.out, p.type, node);
+    if (result.state != nullptr) std::fill(state, state + rows.heads * 2, T{0});
+    return;
+  }
+  const V factor = hn::Set(d, std::numbers::log2e_v<T>);
+  for (std::int64_t g = 0; g < rows.groups; ++g) {
+    V top = hn::Set(d, -std::numeric_limits<T>::infinity());
+    for (std::int64_t k = 0; k < degree; ++k) {
+      scores.prefetch(scores.source, from[k], g);
+      const V score = scores.finish(scores.raw(g, from[k], node));
+      hn::Store(score, d, x.score + k * rows.lanes);
+      top = hn::Max(top, score);
+    }
+    V sum = hn::Zero(d);
+    for (std::int64_t k = 0; k < degree; ++k) {
+      T* at = x.score + k * rows.lanes;
+      const V w = exp2_softmax(d, hn::Mul(hn::Sub(hn::Load(d, at), top), factor));
+      hn::Store(w, d, at);
+      sum = hn::Add(sum, w);
+    }
+    const V divide = hn::Div(hn::Set(d, T{1}), sum);
+    if (result.weights != nullptr) {
+      store_weights(p, rows, g, edge, degree, divide, x, result.weights);
+    }
+    if (result.state != nullptr) {
+      for (const auto& [value, place] : {std::pair{top, 0}, {divide, 1}}) {
+        hn::Store(value, d, x.buffer);
+        for (std::int64_t h = 0; h < rows.heads_in(g); ++h) {
+          state[(g * rows.slots + h) * 2 + place] = x.buffer[h];
+        }
+      }
+    }
+    if (p.dropout > 0) {
+      for (std::int64_t k = 0; k < degree; ++k) {
+        T* at = x.score + k * rows.lanes;
+        hn::Store(hn::Mul(hn::Load(d, at), scores.dropout(g, edge[k], x.buffer)), d, at);
+      }
+    }
+    in_chunks<8>(rows.vectors, [&](std::int64_t first, auto count) HWY_ATTR {
+      constexpr int NV = decltype(count)::value;
+      const T* table = scores.source + g * rows.group() + first * rows.lanes;
+      V acc[NV];
+      for (int v = 0; v < NV; ++v) acc[v] = hn::Zero(d);
+      for (std::int64_t k = 0; k < degree; ++k) {
+        const V w = hn::Load(d, x.score + k * rows.lanes);
+        const T* row = table + from[k] * rows.row();
+        for (int v = 0; v < NV; ++v) {
+          acc[v] = hn::MulAdd(w, hn::Load(d, row + v * rows.lanes), acc[v]);
+        }
+      }
+      T* to = x.row + g * rows.group() + first * rows.lanes;
+      for (int v = 0; v < NV; ++v) hn::Store(hn::Mul(acc[v], divide), d, to + v * rows.lanes);
+    });
+  }
+  if (result.out != nullptr) unpack_node(rows, x.row, result.out, p.type, node, x.plain);
+}
+
+template <class T>
+void forward_targets(const GraphProblem& p, const GraphForwardResult& result) {
+  const EdgeScores<T> scores(p);
+  const auto ranges = share_nodes(p.graph.in_start, p.graph.targets);
+  const std::int64_t degree = largest_degree(p.graph.in_start, p.graph.targets);
+  const double work = static_cast<double>(p.graph.edges * (scores.rows.row() + 16));
+  WorkQueue queue(static_cast<std::int64_t>(ranges.size()));
+  run_workers(queue.count(), work, [&]() HWY_ATTR {
+    TargetScratch<T> scratch(scores.rows, degree);
+    std::int64_t item;
+    while (queue.next(item)) {
+      const NodeRange range = ranges[static_cast<std::size_t>(item)];
+      for (std::int64_t i = range.begin; i < range.end; ++i) {
+        forward_target(scores, i, result, scratch);
+      }
+    }
+  });
+}
+
+void graph_forward_impl(const GraphProblem& p, const GraphForwardResult& result) {
+  if (p.type == Type::float64) {
+    forward_targets<double>(p, result);
+  } else {
+    forward_targets<float>(p, result);
+  }
+}
+
+}  // namespace heed::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed::kernels {
+HWY_EXPORT(graph_forward_impl);
+
+void graph_forward(const GraphProblem& problem, const GraphForwardResult& result) {
+  check_graph_problem(problem);
+  apply_simd_environment();
+  HWY_DYNAMIC_DISPATCH(graph_forward_impl)(problem, result);
+}
+
+}  // namespace heed::kernels
+#endif
