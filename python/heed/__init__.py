@@ -14,7 +14,8 @@ _torch.ops.load_library(str(_Path(__file__).parent / "_ops.so"))
 
 from . import nn
 from ._attend import attend
+from ._graph import Graph, GraphResult, graph_attend
 from ._registry import parts
 
 __version__ = "0.1.0"
-__all__ = ["attend", "nn", "parts", "__version__"]
+__all__ = ["Graph", "GraphResult", "attend", "graph_attend", "nn", "parts", "__version__"]
