@@ -20,6 +20,7 @@
 #include "heed/kernels/random.hpp"
 #include "kernels/exp-inl.hpp"
 #include "kernels/graph_nodes.hpp"
+#include "kernels/kept_scratch.hpp"
 #include "kernels/pack-inl.hpp"
 #include "kernels/parallel.hpp"
 #include "kernels/scratch.hpp"
@@ -37,19 +38,22 @@ struct NodeRows {
   NodeRows(std::int64_t of_heads, std::int64_t of_width)
       : heads(of_heads),
         width(of_width),
-        lanes(static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()))),
-        slots(std::min(
-            lanes, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(of_heads))))),
+        slots(std::min(lanes(), static_cast<std::int64_t>(
+                                    std::bit_ceil(static_cast<std::uint64_t>(of_heads))))),
         groups((heads + slots - 1) / slots),
-        vectors((width * slots + lanes - 1) / lanes) {}
+        vectors((width * slots + lanes() - 1) / lanes()) {}
 
-  std::int64_t group() const { return vectors * lanes; }  // elements of a group's row
+  /// A constant where the target's vectors have one length.
+  static HWY_INLINE std::int64_t lanes() {
+    return static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  }
+
+  std::int64_t group() const { return vectors * lanes(); }  // elements of a group's row
   std::int64_t row() const { return groups * group(); }
-  std::int64_t per_head() const { return groups * lanes; }  // of a number a head
+  std::int64_t per_head() const { return groups * lanes(); }  // of a number a head
   std::int64_t heads_in(std::int64_t g) const { return std::min(slots, heads - g * slots); }
 
   std::int64_t heads, width;
-  std::int64_t lanes;
   std::int64_t slots;  // heads in a group, a power of two
   std::int64_t groups;
   std::int64_t vectors;  // of a group's row
@@ -99,7 +103,7 @@ HWY_INLINE V fold(const NodeRows<T>& rows, V v) {
   const hn::ScalableTag<T> d;
   const hn::RebindToSigned<decltype(d)> di;
   using Lane = hn::TFromD<decltype(di)>;
-  for (std::int64_t step = rows.slots; step < rows.lanes; step *= 2) {
+  for (std::int64_t step = rows.slots; step < rows.lanes(); step *= 2) {
     const auto other = hn::Xor(hn::Iota(di, 0), hn::Set(di, static_cast<Lane>(step)));
     v = hn::Add(v, hn::TableLookupLanes(v, hn::IndicesFromVec(d, other)));
   }
@@ -112,7 +116,7 @@ template <class From, class T>
 HWY_INLINE hn::Vec<hn::ScalableTag<T>> spread_heads(const NodeRows<T>& rows, std::int64_t g,
                                                     const From* from, std::int64_t stride,
                                                     T* HWY_RESTRICT buffer) {
-  for (std::int64_t lane = 0; lane < rows.lanes; ++lane) {
+  for (std::int64_t lane = 0; lane < rows.lanes(); ++lane) {
     const std::int64_t slot = lane & (rows.slots - 1), head = g * rows.slots + slot;
     buffer[lane] = head < rows.heads ? from_stored<T>(from[head * stride]) : T{0};
   }
@@ -137,12 +141,12 @@ HWY_INLINE hn::Vec<hn::ScalableTag<T>> dot_heads(const NodeRows<T>& rows, const 
   auto even = hn::Zero(d), odd = hn::Zero(d);
   std::int64_t i = 0;
   for (; i + 2 <= rows.vectors; i += 2) {
-    const std::int64_t at = i * rows.lanes;
+    const std::int64_t at = i * rows.lanes();
     even = hn::MulAdd(hn::Load(d, a + at), hn::Load(d, b + at), even);
-    odd = hn::MulAdd(hn::Load(d, a + at + rows.lanes), hn::Load(d, b + at + rows.lanes), odd);
+    odd = hn::MulAdd(hn::Load(d, a + at + rows.lanes()), hn::Load(d, b + at + rows.lanes()), odd);
   }
   if (i < rows.vectors) {
-    even = hn::MulAdd(hn::Load(d, a + i * rows.lanes), hn::Load(d, b + i * rows.lanes), even);
+    even = hn::MulAdd(hn::Load(d, a + i * rows.lanes()), hn::Load(d, b + i * rows.lanes()), even);
   }
   return fold(rows, hn::Add(even, odd));
 }
@@ -179,44 +183,30 @@ void pack_nodes(const GraphProblem& p, const NodeRows<T>& rows, const void* data
 }
 
 /// What scores an edge: packed rows of both sides, the vectors, and for gat the two products.
-template <class T>
-class EdgeScores {
- public:
-  explicit EdgeScores(const GraphProblem& problem)
-      : p(problem),
-        rows(problem.heads, problem.width),
-        slope(static_cast<T>(problem.negative_slope)) {
-    T* plain = memory_.take(rows.heads * rows.width);
-    const auto vector = [&](const void* data) HWY_ATTR {
-      T* packed = memory_.take(rows.row());
-      pack_node(rows, data, p.type, 0, plain, packed);
-      return packed;
-    };
-    a_source = vector(p.a_source);
-    a_target = gat() ? vector(p.a_target) : nullptr;
-    const std::int64_t N = p.graph.sources, M = p.graph.targets;
-    T* packed = memory_.take(N * rows.row());
-    T* from_source = gat() ? memory_.take(N * rows.per_head()) : nullptr;
-    T* from_target = gat() ? memory_.take(M * rows.per_head()) : nullptr;
-    source = packed, source_part = from_source, target_part = from_target;
-    pack(p.source, N, packed, from_source, p.own_targets ? nullptr : from_target);
-    target = source;
-    if (p.own_targets) {
-      packed = memory_.take(M * rows.row());
-      target = packed;
-      pack(p.target, M, packed, nullptr, from_target);
-    }
-  }
+///
+/// Loops take a copy of it: a store may be to anything, so members seen through a pointer would be
+/// read again after each.
+template <class T, bool kGat>
+struct EdgeView {
+  using V = hn::Vec<hn::ScalableTag<T>>;
 
-  bool gat() const { return p.score == GraphScore::gat; }
+  const GraphProblem* p;
+  NodeRows<T> rows;
+  T slope;
+  const T* a_source = nullptr;     // a row
+  const T* a_target = nullptr;     // a row, gat only
+  const T* source = nullptr;       // [N] rows
+  const T* target = nullptr;       // [M] rows, may be `source`
+  const T* source_part = nullptr;  // [N][per_head], gat only
+  const T* target_part = nullptr;  // [M][per_head], gat only
 
   /// The score of an edge before gat's LeakyReLU; gatv2's as it is.
-  HWY_INLINE hn::Vec<hn::ScalableTag<T>> raw(std::int64_t g, std::int64_t from,
-                                             std::int64_t to) const {
+  HWY_INLINE V raw(std::int64_t g, std::int64_t from, std::int64_t to) const {
     const hn::ScalableTag<T> d;
-    if (gat()) {
-      return hn::Add(hn::Load(d, source_part + from * rows.per_head() + g * rows.lanes),
-                     hn::Load(d, target_part + to * rows.per_head() + g * rows.lanes));
+    const std::int64_t lanes = rows.lanes();
+    if constexpr (kGat) {
+      return hn::Add(hn::Load(d, source_part + from * rows.per_head() + g * lanes),
+                     hn::Load(d, target_part + to * rows.per_head() + g * lanes));
     }
     const T* s = source + from * rows.row() + g * rows.group();
     const T* t = target + to * rows.row() + g * rows.group();
@@ -224,8 +214,8 @@ class EdgeScores {
     const auto low = hn::Set(d, slope);
     auto even = hn::Zero(d), odd = hn::Zero(d);
     std::int64_t at = 0;
-    for (; at + 2 * rows.lanes <= rows.group(); at += 2 * rows.lanes) {
-      const std::int64_t next = at + rows.lanes;
+    for (; at + 2 * lanes <= rows.group(); at += 2 * lanes) {
+      const std::int64_t next = at + lanes;
       const auto first = leaky(d, hn::Add(hn::Load(d, s + at), hn::Load(d, t + at)), low);
       const auto second = leaky(d, hn::Add(hn::Load(d, s + next), hn::Load(d, t + next)), low);
       even = hn::MulAdd(hn::Load(d, a + at), first, even);
@@ -239,66 +229,92 @@ class EdgeScores {
   }
 
   /// The score itself.
-  HWY_INLINE hn::Vec<hn::ScalableTag<T>> finish(hn::Vec<hn::ScalableTag<T>> x) const {
+  HWY_INLINE V finish(V x) const {
     const hn::ScalableTag<T> d;
-    return gat() ? leaky(d, x, hn::Set(d, slope)) : x;
-  }
-
-  /// Asks for a source's row early: the next edges lead anywhere in memory.
-  HWY_INLINE void prefetch(const T* table, std::int64_t node, std::int64_t g) const {
-    const T* at = table + node * rows.row() + g * rows.group();
-    const auto line = static_cast<std::int64_t>(HWY_ALIGNMENT / sizeof(T) / 2);
-    const std::int64_t most = std::min<std::int64_t>(rows.group(), 8 * line);
-    for (std::int64_t i = 0; i < most; i += line) hwy::Prefetch(at + i);
+    if constexpr (!kGat) return x;
+    return leaky(d, x, hn::Set(d, slope));
   }
 
   /// 0 or 1 / (1 - dropout) on the lanes of each head.
-  HWY_INLINE hn::Vec<hn::ScalableTag<T>> dropout(std::int64_t g, std::int64_t edge,
-                                                 T* HWY_RESTRICT buffer) const {
-    const std::uint64_t threshold = dropout_threshold(p.dropout);
-    const T kept = static_cast<T>(1 / (1 - p.dropout));
+  V dropout(std::int64_t g, std::int64_t edge, T* HWY_RESTRICT buffer) const {
+    const std::uint64_t threshold = dropout_threshold(p->dropout);
+    const T kept = static_cast<T>(1 / (1 - p->dropout));
     std::array<std::uint32_t, 4> words{};
-    for (std::int64_t lane = 0; lane < rows.lanes; ++lane) {
+    for (std::int64_t lane = 0; lane < rows.lanes(); ++lane) {
       const std::int64_t head = g * rows.slots + (lane & (rows.slots - 1));
       if (lane == 0 || head % 4 == 0) {
-        words =
-            philox({static_cast<std::uint32_t>(head / 4), static_cast<std::uint32_t>(edge)},
-                   {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)});
+        words = philox(
+            {static_cast<std::uint32_t>(head / 4), static_cast<std::uint32_t>(edge)},
+            {static_cast<std::uint32_t>(p->seed), static_cast<std::uint32_t>(p->seed >> 32)});
       }
       buffer[lane] = words[static_cast<std::size_t>(head % 4)] >= threshold ? kept : T{0};
     }
     return hn::Load(hn::ScalableTag<T>(), buffer);
   }
+};
+
+/// Asks for the start of a row early: the next edges lead anywhere in memory.
+template <class T>
+HWY_INLINE void prefetch_row(const T* row, std::int64_t size) {
+  constexpr std::int64_t kLine = 64 / sizeof(T);
+  const std::int64_t most = std::min(size, 8 * kLine);
+  for (std::int64_t i = 0; i < most; i += kLine) hwy::Prefetch(row + i);
+}
+
+/// The tables of an EdgeView.
+template <class T, bool kGat>
+class EdgeTables {
+ public:
+  explicit EdgeTables(const GraphProblem& p)
+      : view{.p = &p,
+             .rows = NodeRows<T>(p.heads, p.width),
+             .slope = static_cast<T>(p.negative_slope)} {
+    const NodeRows<T>& rows = view.rows;
+    T* plain = memory_.take(rows.heads * rows.width);
+    const auto vector = [&](const void* data) HWY_ATTR {
+      T* packed = memory_.take(rows.row());
+      pack_node(rows, data, p.type, 0, plain, packed);
+      return packed;
+    };
+    view.a_source = vector(p.a_source);
+    if (kGat) view.a_target = vector(p.a_target);
+    const std::int64_t N = p.graph.sources, M = p.graph.targets;
+    T* source = memory_.take(N * rows.row());
+    T* source_part = kGat ? memory_.take(N * rows.per_head()) : nullptr;
+    T* target_part = kGat ? memory_.take(M * rows.per_head()) : nullptr;
+    view.source = view.target = source;
+    view.source_part = source_part, view.target_part = target_part;
+    pack(p.source, N, source, source_part, p.own_targets ? nullptr : target_part);
+    if (p.own_targets) {
+      T* target = memory_.take(M * rows.row());
+      view.target = target;
+      pack(p.target, M, target, nullptr, target_part);
+    }
+  }
 
  private:
   /// Packs every node; also its product with `a_source` and with `a_target` where asked.
   void pack(const void* data, std::int64_t nodes, T* packed, T* with_source, T* with_target) {
-    pack_nodes(p, rows, data, nodes, packed, [&](std::int64_t node, const T* row) HWY_ATTR {
-      const hn::ScalableTag<T> d;
-      const auto product = [&](const T* a, T* to) HWY_ATTR {
-        if (to == nullptr) return;
-        for (std::int64_t g = 0; g < rows.groups; ++g) {
-          hn::Store(dot_heads(rows, row + g * rows.group(), a + g * rows.group()), d,
-                    to + node * rows.per_head() + g * rows.lanes);
-        }
-      };
-      product(a_source, with_source);
-      product(a_target, with_target);
-    });
+    const NodeRows<T> rows = view.rows;
+    pack_nodes(*view.p, rows, data, nodes, packed,
+               [=, this](std::int64_t node, const T* row) HWY_ATTR {
+                 const hn::ScalableTag<T> d;
+                 const auto product = [&](const T* a, T* to) HWY_ATTR {
+                   if (to == nullptr) return;
+                   for (std::int64_t g = 0; g < rows.groups; ++g) {
+                     hn::Store(dot_heads(rows, row + g * rows.group(), a + g * rows.group()), d,
+                               to + node * rows.per_head() + g * rows.lanes());
+                   }
+                 };
+                 product(view.a_source, with_source);
+                 product(view.a_target, with_target);
+               });
   }
 
-  Scratch<T> memory_;
+  KeptScratch<T> memory_;
 
  public:
-  const GraphProblem& p;
-  const NodeRows<T> rows;
-  const T slope;
-  const T* a_source;     // a row
-  const T* a_target;     // a row, gat only
-  const T* source;       // [N] rows
-  const T* target;       // [M] rows, may be `source`
-  const T* source_part;  // [N][per_head], gat only
-  const T* target_part;  // [M][per_head], gat only
+  EdgeView<T, kGat> view;
 };
 
 }  // namespace heed::kernels::HWY_NAMESPACE

@@ -21,23 +21,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr std::int64_t kAhead = 8;  // edges between asking for a row and using it
 
 template <class T>
-struct NodeScratch {
-  NodeScratch(const NodeRows<T>& rows, std::int64_t degree)
-      : weight(memory.take(degree * rows.lanes)),
-        gradient(memory.take(degree * rows.lanes)),
-        slope(memory.take(degree * rows.lanes)),
-        row(memory.take(rows.row())),
-        plain(memory.take(rows.heads * rows.width)),
-        buffer(memory.take(rows.lanes)) {}
-
-  Scratch<T> memory;
-  T *weight, *gradient, *slope;  // [degree][lanes]
+struct NodeArrays {
+  T *weight, *gradient;  // [degree][lanes]
   T* row;
   T* plain;
-  T* buffer;
+  T* buffer;  // a vector
 };
 
-template <class T>
+template <class T, bool kGat>
 class GraphBackward {
  public:
   using D = hn::ScalableTag<T>;
@@ -45,24 +36,22 @@ class GraphBackward {
 
   GraphBackward(const GraphProblem& problem, const GraphBackwardInputs& inputs,
                 const GraphBackwardResult& result)
-      : p_(problem), graph_(problem.graph), in_(inputs), out_(result), scores_(problem) {
+      : p_(problem), graph_(problem.graph), in_(inputs), out_(result), tables_(problem) {
     T* packed = memory_.take(graph_.targets * rows_.row());
     grad_out_ = packed;
     pack_nodes(p_, rows_, in_.grad_out, graph_.targets, packed, [](std::int64_t, const T*) {});
     edges_ = memory_.take(graph_.edges * rows_.per_head() * 2);
     target_sum_ = memory_.take(graph_.targets * rows_.per_head());
-    if (!p_.own_targets && !scores_.gat()) {
-      target_rows_ = memory_.take(graph_.targets * rows_.row());
-    }
+    if (!p_.own_targets && !kGat) target_rows_ = memory_.take(graph_.targets * rows_.row());
   }
 
   void run() {
     // gatv2's one vector gets its gradient from the targets, gat's two from either side.
-    pass(graph_.in_start, graph_.targets, scores_.gat() ? out_.a_target : out_.a_source,
-         [this](std::int64_t i, T* sum, NodeScratch<T>& x) HWY_ATTR { target(i, sum, x); });
-    if (out_.source == nullptr && (!scores_.gat() || out_.a_source == nullptr)) return;
-    pass(graph_.out_start, graph_.sources, scores_.gat() ? out_.a_source : nullptr,
-         [this](std::int64_t j, T* sum, NodeScratch<T>& x) HWY_ATTR { source(j, sum, x); });
+    pass(graph_.in_start, graph_.targets, kGat ? out_.a_target : out_.a_source,
+         [this](std::int64_t i, T* sum, NodeArrays<T> x) HWY_ATTR { target(i, sum, x); });
+    if (out_.source == nullptr && (!kGat || out_.a_source == nullptr)) return;
+    pass(graph_.out_start, graph_.sources, kGat ? out_.a_source : nullptr,
+         [this](std::int64_t j, T* sum, NodeArrays<T> x) HWY_ATTR { source(j, sum, x); });
   }
 
  private:
@@ -72,32 +61,36 @@ class GraphBackward {
     const auto ranges = share_nodes(start, nodes);
     const std::int64_t degree = largest_degree(start, nodes);
     const auto count = static_cast<std::int64_t>(ranges.size());
-    Scratch<T> memory;
-    T* sums = memory.take((count + 1) * rows_.row());
+    KeptScratch<T> kept;
+    T* sums = kept.take((count + 1) * rows_.row());
     std::fill(sums, sums + (count + 1) * rows_.row(), T{0});
     WorkQueue queue(count);
     const double work = static_cast<double>(graph_.edges * (rows_.row() + 16) * 2);
     run_workers(count, work, [&]() HWY_ATTR {
-      NodeScratch<T> scratch(rows_, degree);
+      Scratch<T> memory;
+      const NodeArrays<T> x{memory.take(degree * rows_.lanes()),
+                            memory.take(degree * rows_.lanes()), memory.take(rows_.row()),
+                            memory.take(rows_.heads * rows_.width), memory.take(rows_.lanes())};
       std::int64_t item;
       while (queue.next(item)) {
         const NodeRange range = ranges[static_cast<std::size_t>(item)];
         T* sum = sums + (item + 1) * rows_.row();
-        for (std::int64_t node = range.begin; node < range.end; ++node) step(node, sum, scratch);
+        for (std::int64_t node = range.begin; node < range.end; ++node) step(node, sum, x);
       }
     });
     if (vector == nullptr) return;
-    for (std::int64_t i = rows_.row(); i < (count + 1) * rows_.row(); ++i) {
-      sums[i % rows_.row()] += sums[i];
+    for (std::int64_t item = 1; item <= count; ++item) {
+      for (std::int64_t c = 0; c < rows_.row(); ++c) sums[c] += sums[item * rows_.row() + c];
     }
-    T* plain = memory.take(rows_.heads * rows_.width);
+    T* plain = kept.take(rows_.heads * rows_.width);
     unpack_node(rows_, sums, vector, sizeof(T) == 8 ? Type::float64 : Type::float32, 0, plain);
   }
 
   /// What each edge of a target hands on: weight after dropout, and the gradient of its score (for
   /// gat, of the sum before the LeakyReLU).
-  T* edge(std::int64_t place, std::int64_t g) const {
-    return edges_ + (place * rows_.groups + g) * 2 * rows_.lanes;
+  static HWY_INLINE T* edge_at(T* edges, const NodeRows<T>& rows, std::int64_t place,
+                               std::int64_t g) {
+    return edges + (place * rows.groups + g) * 2 * rows.lanes();
   }
 
   V grad_weight(std::int64_t g, std::int64_t edge, T* buffer) const {
@@ -116,192 +109,209 @@ class GraphBackward {
   }
 
   /// The softmax's gradient of the edges of target i in one group; returns its sum.
-  V softmax_gradient(std::int64_t i, std::int64_t g, NodeScratch<T>& x) const {
+  V softmax_gradient(std::int64_t i, std::int64_t g, const NodeArrays<T> x) const {
     const D d;
-    const std::int64_t lanes = rows_.lanes;
+    const EdgeView<T, kGat> scores = scores_;
+    const NodeRows<T> rows = scores.rows;
+    T* const edges = edges_;
+    const std::int32_t* const sources = graph_.in_source;
+    const std::int64_t lanes = rows.lanes(), last = graph_.edges - 1;
     const std::int64_t begin = graph_.in_start[i], degree = graph_.in_start[i + 1] - begin;
-    const T* state = static_cast<const T*>(in_.state) + i * rows_.heads * 2;
-    const V top = spread_heads(rows_, g, state, 2, x.buffer);
-    const V divide = spread_heads(rows_, g, state + 1, 2, x.buffer);
-    const V factor = hn::Set(d, std::numbers::log2e_v<T>), low = hn::Set(d, scores_.slope);
-    const T* grad = grad_out_ + i * rows_.row() + g * rows_.group();
+    const bool dropout = p_.dropout > 0, weights = in_.grad_weights != nullptr;
+    const T* state = static_cast<const T*>(in_.state) + i * rows.heads * 2;
+    const V top = spread_heads(rows, g, state, 2, x.buffer);
+    const V divide = spread_heads(rows, g, state + 1, 2, x.buffer);
+    const V factor = hn::Set(d, std::numbers::log2e_v<T>), low = hn::Set(d, scores.slope);
+    const T* const grad = grad_out_ + i * rows.row() + g * rows.group();
+    const T* const table = scores.source + g * rows.group();
     V mean = hn::Zero(d);
     for (std::int64_t k = 0; k < degree; ++k) {
-      const std::int64_t place = begin + k, from = graph_.in_source[place];
-      if (place + kAhead < graph_.edges) {
-        scores_.prefetch(scores_.source, graph_.in_source[place + kAhead], g);
-      }
-      const V raw = scores_.raw(g, from, i);
-      const V score = scores_.finish(raw);
-      const V w = hn::Mul(exp2_softmax(d, hn::Mul(hn::Sub(score, top), factor)), divide);
-      V gradient = dot_heads(rows_, grad, scores_.source + from * rows_.row() + g * rows_.group());
-      V used = w;
-      if (p_.dropout > 0) {
-        const V keep = scores_.dropout(g, graph_.in_edge[place], x.buffer);
+      const std::int64_t place = begin + k, from = sources[place];
+      const std::int64_t soon = sources[std::min(place + kAhead, last)];
+      prefetch_row(table + soon * rows.row(), rows.group());
+      if constexpr (kGat) hwy::Prefetch(scores.source_part + soon * rows.per_head() + g * lanes);
+      const V raw = scores.raw(g, from, i);
+      V w = exp2_softmax(d, hn::Mul(hn::Sub(scores.finish(raw), top), factor));
+      w = hn::Mul(w, divide);
+      V gradient = dot_heads(rows, grad, table + from * rows.row()), used = w;
+      if (dropout) {
+        const V keep = scores.dropout(g, graph_.in_edge[place], x.buffer);
         gradient = hn::Mul(gradient, keep);
         used = hn::Mul(w, keep);
       }
-      if (in_.grad_weights != nullptr) {
+      if (weights) {
         gradient = hn::Add(gradient, grad_weight(g, graph_.in_edge[place], x.buffer));
       }
       mean = hn::MulAdd(w, gradient, mean);
-      hn::Store(used, d, edge(place, g));
+      if constexpr (kGat) w = hn::Mul(w, leaky_slope(d, raw, low));
+      hn::Store(used, d, edge_at(edges, rows, place, g));
       hn::Store(w, d, x.weight + k * lanes);
       hn::Store(gradient, d, x.gradient + k * lanes);
-      if (scores_.gat()) hn::Store(leaky_slope(d, raw, low), d, x.slope + k * lanes);
     }
     V sum = hn::Zero(d);
     for (std::int64_t k = 0; k < degree; ++k) {
       const V above = hn::Sub(hn::Load(d, x.gradient + k * lanes), mean);
-      V gradient = hn::Mul(hn::Load(d, x.weight + k * lanes), above);
-      if (scores_.gat()) gradient = hn::Mul(gradient, hn::Load(d, x.slope + k * lanes));
-      hn::Store(gradient, d, edge(begin + k, g) + lanes);
+      const V gradient = hn::Mul(hn::Load(d, x.weight + k * lanes), above);
+      hn::Store(gradient, d, edge_at(edges, rows, begin + k, g) + lanes);
       sum = hn::Add(sum, gradient);
     }
     return sum;
   }
 
-  void target(std::int64_t i, T* sum, NodeScratch<T>& x) const {
+  /// gatv2: what the edges of target i give to its row and to the vector, one group of heads.
+  void through_sum(std::int64_t i, std::int64_t g, T* row, T* sum) const {
     const D d;
-    const std::int64_t lanes = rows_.lanes;
+    const EdgeView<T, kGat> scores = scores_;
+    const NodeRows<T> rows = scores.rows;
+    const std::int64_t lanes = rows.lanes();
+    const std::int32_t* const sources = graph_.in_source;
     const std::int64_t begin = graph_.in_start[i], end = graph_.in_start[i + 1];
-    if (begin == end) {
-      if (out_.target != nullptr) clear_node(rows_, out_.target, p_.type, i);
-      return;
-    }
-    T* row = target_rows_ != nullptr ? target_rows_ + i * rows_.row() : x.row;
-    for (std::int64_t g = 0; g < rows_.groups; ++g) {
-      const V total = softmax_gradient(i, g, x);
-      hn::Store(total, d, target_sum_ + i * rows_.per_head() + g * lanes);
-      const T* mine = scores_.target + i * rows_.row();
-      const std::int64_t first = g * rows_.group(), last = first + rows_.group();
-      if (scores_.gat()) {
-        for (std::int64_t c = first; c < last; c += lanes) {
-          hn::Store(hn::MulAdd(total, hn::Load(d, mine + c), hn::Load(d, sum + c)), d, sum + c);
-          hn::Store(hn::Mul(total, hn::Load(d, scores_.a_target + c)), d, row + c);
-        }
-        continue;
+    T* const edges = edges_;
+    in_chunks<4>(rows.vectors, [=](std::int64_t vector, auto count) HWY_ATTR {
+      constexpr int NV = decltype(count)::value;
+      const std::int64_t column = g * rows.group() + vector * lanes;
+      const T* const mine = scores.target + i * rows.row() + column;
+      const V low = hn::Set(d, scores.slope);
+      V own[NV], slopes[NV], values[NV];
+      for (int v = 0; v < NV; ++v) {
+        own[v] = hn::Load(d, mine + v * lanes);
+        slopes[v] = values[v] = hn::Zero(d);
       }
-      in_chunks<4>(rows_.vectors, [&](std::int64_t vector, auto count) HWY_ATTR {
-        constexpr int NV = decltype(count)::value;
-        const std::int64_t column = first + vector * lanes;
-        const V low = hn::Set(d, scores_.slope);
-        V own[NV], slopes[NV], values[NV];
+      for (std::int64_t place = begin; place < end; ++place) {
+        const V gradient = hn::Load(d, edge_at(edges, rows, place, g) + lanes);
+        const T* other = scores.source + sources[place] * rows.row() + column;
         for (int v = 0; v < NV; ++v) {
-          own[v] = hn::Load(d, mine + column + v * lanes);
-          slopes[v] = values[v] = hn::Zero(d);
+          const V both = hn::Add(hn::Load(d, other + v * lanes), own[v]);
+          const V slope = leaky_slope(d, both, low);
+          slopes[v] = hn::MulAdd(gradient, slope, slopes[v]);
+          values[v] = hn::MulAdd(gradient, hn::Mul(both, slope), values[v]);
         }
-        for (std::int64_t place = begin; place < end; ++place) {
-          const V gradient = hn::Load(d, edge(place, g) + lanes);
-          const T* other = scores_.source + graph_.in_source[place] * rows_.row() + column;
-          for (int v = 0; v < NV; ++v) {
-            const V both = hn::Add(hn::Load(d, other + v * lanes), own[v]);
-            const V slope = leaky_slope(d, both, low);
-            slopes[v] = hn::MulAdd(gradient, slope, slopes[v]);
-            values[v] = hn::MulAdd(gradient, hn::Mul(both, slope), values[v]);
-          }
-        }
-        for (int v = 0; v < NV; ++v) {
-          const std::int64_t c = column + v * lanes;
-          hn::Store(hn::Mul(slopes[v], hn::Load(d, scores_.a_source + c)), d, row + c);
-          hn::Store(hn::Add(hn::Load(d, sum + c), values[v]), d, sum + c);
-        }
-      });
-    }
-    if (out_.target != nullptr) unpack_node(rows_, row, out_.target, p_.type, i, x.plain);
+      }
+      for (int v = 0; v < NV; ++v) {
+        const std::int64_t c = column + v * lanes;
+        hn::Store(hn::Mul(slopes[v], hn::Load(d, scores.a_source + c)), d, row + c);
+        hn::Store(hn::Add(hn::Load(d, sum + c), values[v]), d, sum + c);
+      }
+    });
   }
 
-  /// Σ over the out-edges of source j of their share, one group of heads, into `row`.
-  void gather(std::int64_t j, std::int64_t g, T* row) const {
+  void target(std::int64_t i, T* sum, const NodeArrays<T> x) const {
     const D d;
-    const std::int64_t lanes = rows_.lanes, first = g * rows_.group();
+    const NodeRows<T> rows = rows_;
+    if (graph_.in_start[i] == graph_.in_start[i + 1]) {
+      if (out_.target != nullptr) clear_node(rows, out_.target, p_.type, i);
+      return;
+    }
+    T* row = target_rows_ != nullptr ? target_rows_ + i * rows.row() : x.row;
+    const T* const mine = scores_.target + i * rows.row();
+    const T* const a = scores_.a_target;
+    for (std::int64_t g = 0; g < rows.groups; ++g) {
+      const V total = softmax_gradient(i, g, x);
+      hn::Store(total, d, target_sum_ + i * rows.per_head() + g * rows.lanes());
+      if constexpr (!kGat) {
+        through_sum(i, g, row, sum);
+      } else {
+        for (std::int64_t c = g * rows.group(); c < (g + 1) * rows.group(); c += rows.lanes()) {
+          hn::Store(hn::MulAdd(total, hn::Load(d, mine + c), hn::Load(d, sum + c)), d, sum + c);
+          hn::Store(hn::Mul(total, hn::Load(d, a + c)), d, row + c);
+        }
+      }
+    }
+    if (out_.target != nullptr) unpack_node(rows, row, out_.target, p_.type, i, x.plain);
+  }
+
+  /// Σ over the out-edges of source j of their share, one group of heads, into `row`; returns the
+  /// sum of their score gradients.
+  V gather(std::int64_t j, std::int64_t g, T* const row) const {
+    const D d;
+    const EdgeView<T, kGat> scores = scores_;
+    const NodeRows<T> rows = scores.rows;
+    T* const edges = edges_;
+    const T* const grad_out = grad_out_;
+    const std::int32_t *const places = graph_.out_place, *const targets = graph_.out_target;
+    const std::int64_t lanes = rows.lanes(), last = graph_.edges - 1;
     const std::int64_t begin = graph_.out_start[j], end = graph_.out_start[j + 1];
-    const auto run = [&](std::int64_t vector, auto count, auto gat) HWY_ATTR {
+    V total = hn::Zero(d);
+    in_chunks<kGat ? 8 : 4>(rows.vectors, [&, d](std::int64_t vector, auto count) HWY_ATTR {
       constexpr int NV = decltype(count)::value;
-      constexpr bool kGat = decltype(gat)::value;
-      const std::int64_t column = first + vector * lanes;
-      const T* mine = scores_.source + j * rows_.row() + column;
-      const V low = hn::Set(d, scores_.slope);
-      V acc[NV], slopes[kGat ? 1 : NV], own[kGat ? 1 : NV];
+      const std::int64_t column = g * rows.group() + vector * lanes;
+      const T* const mine = scores.source + j * rows.row() + column;
+      const V low = hn::Set(d, scores.slope);
+      V acc[NV], slopes[kGat ? 1 : NV], own[kGat ? 1 : NV], sum = hn::Zero(d);
       for (int v = 0; v < NV; ++v) {
         acc[v] = hn::Zero(d);
         if constexpr (!kGat) slopes[v] = hn::Zero(d), own[v] = hn::Load(d, mine + v * lanes);
       }
       for (std::int64_t e = begin; e < end; ++e) {
-        const T* from = edge(graph_.out_place[e], g);
+        const std::int64_t soon = std::min(e + kAhead, last);
+        hwy::Prefetch(edge_at(edges, rows, places[soon], g));
+        prefetch_row(grad_out + targets[soon] * rows.row() + column, NV * lanes);
+        const T* from = edge_at(edges, rows, places[e], g);
         const V weight = hn::Load(d, from), gradient = hn::Load(d, from + lanes);
-        const std::int64_t at = graph_.out_target[e] * rows_.row() + column;
+        const std::int64_t at = targets[e] * rows.row() + column;
+        sum = hn::Add(sum, gradient);
         for (int v = 0; v < NV; ++v) {
-          acc[v] = hn::MulAdd(weight, hn::Load(d, grad_out_ + at + v * lanes), acc[v]);
+          acc[v] = hn::MulAdd(weight, hn::Load(d, grad_out + at + v * lanes), acc[v]);
           if constexpr (!kGat) {
-            const V both = hn::Add(own[v], hn::Load(d, scores_.target + at + v * lanes));
+            const V both = hn::Add(own[v], hn::Load(d, scores.target + at + v * lanes));
             slopes[v] = hn::MulAdd(gradient, leaky_slope(d, both, low), slopes[v]);
           }
         }
       }
       for (int v = 0; v < NV; ++v) {
         if constexpr (!kGat) {
-          const V a = hn::Load(d, scores_.a_source + column + v * lanes);
+          const V a = hn::Load(d, scores.a_source + column + v * lanes);
           acc[v] = hn::MulAdd(slopes[v], a, acc[v]);
         }
         hn::Store(acc[v], d, row + column + v * lanes);
       }
-    };
-    if (scores_.gat()) {
-      in_chunks<8>(rows_.vectors, [&](std::int64_t vector, auto count)
-                                      HWY_ATTR { run(vector, count, std::true_type()); });
-    } else {
-      in_chunks<4>(rows_.vectors, [&](std::int64_t vector, auto count)
-                                      HWY_ATTR { run(vector, count, std::false_type()); });
-    }
+      total = sum;
+    });
+    return total;
   }
 
-  void source(std::int64_t j, T* sum, NodeScratch<T>& x) const {
+  void source(std::int64_t j, T* sum, const NodeArrays<T> x) const {
     const D d;
-    const std::int64_t lanes = rows_.lanes;
-    const std::int64_t begin = graph_.out_start[j], end = graph_.out_start[j + 1];
+    const NodeRows<T> rows = rows_;
+    const bool is_source = graph_.out_start[j] != graph_.out_start[j + 1];
     const bool is_target = !p_.own_targets && graph_.in_start[j] != graph_.in_start[j + 1];
     // Skipped, not multiplied by zero: a vector that is not finite must not reach other nodes.
-    if (begin == end && !is_target) {
-      if (out_.source != nullptr) clear_node(rows_, out_.source, p_.type, j);
+    if (!is_source && !is_target) {
+      if (out_.source != nullptr) clear_node(rows, out_.source, p_.type, j);
       return;
     }
-    for (std::int64_t e = end; e < std::min(end + kAhead, graph_.edges); ++e) {
-      scores_.prefetch(grad_out_, graph_.out_target[e], 0);
-      hwy::Prefetch(edge(graph_.out_place[e], 0));
-    }
-    std::fill(x.row, x.row + rows_.row(), T{0});
-    for (std::int64_t g = 0; g < rows_.groups && begin != end; ++g) {
-      gather(j, g, x.row);
-      if (!scores_.gat()) continue;
-      V total = hn::Zero(d);
-      for (std::int64_t e = begin; e < end; ++e) {
-        total = hn::Add(total, hn::Load(d, edge(graph_.out_place[e], g) + lanes));
-      }
-      const T* mine = scores_.source + j * rows_.row();
-      for (std::int64_t c = g * rows_.group(); c < (g + 1) * rows_.group(); c += lanes) {
-        const V a = hn::Load(d, scores_.a_source + c);
-        hn::Store(hn::MulAdd(total, a, hn::Load(d, x.row + c)), d, x.row + c);
-        hn::Store(hn::MulAdd(total, hn::Load(d, mine + c), hn::Load(d, sum + c)), d, sum + c);
+    if (!is_source) std::fill(x.row, x.row + rows.row(), T{0});
+    const T* const mine = scores_.source + j * rows.row();
+    const T* const a = scores_.a_source;
+    for (std::int64_t g = 0; g < rows.groups && is_source; ++g) {
+      const V total = gather(j, g, x.row);
+      if constexpr (kGat) {
+        for (std::int64_t c = g * rows.group(); c < (g + 1) * rows.group(); c += rows.lanes()) {
+          hn::Store(hn::MulAdd(total, hn::Load(d, a + c), hn::Load(d, x.row + c)), d, x.row + c);
+          hn::Store(hn::MulAdd(total, hn::Load(d, mine + c), hn::Load(d, sum + c)), d, sum + c);
+        }
       }
     }
     if (is_target) add_target(j, x.row);
-    if (out_.source != nullptr) unpack_node(rows_, x.row, out_.source, p_.type, j, x.plain);
+    if (out_.source != nullptr) unpack_node(rows, x.row, out_.source, p_.type, j, x.plain);
   }
 
   /// The share of a node as a target, when targets and sources are the same nodes.
-  void add_target(std::int64_t i, T* row) const {
+  void add_target(std::int64_t i, T* const row) const {
     const D d;
-    for (std::int64_t c = 0; c < rows_.row(); c += rows_.lanes) {
-      V share;
-      if (scores_.gat()) {
-        const std::int64_t head = c / rows_.group() * rows_.lanes;
-        share = hn::Mul(hn::Load(d, target_sum_ + i * rows_.per_head() + head),
-                        hn::Load(d, scores_.a_target + c));
-      } else {
-        share = hn::Load(d, target_rows_ + i * rows_.row() + c);
+    const NodeRows<T> rows = rows_;
+    const T* const a = scores_.a_target;
+    for (std::int64_t g = 0; g < rows.groups; ++g) {
+      const V total = hn::Load(d, target_sum_ + i * rows.per_head() + g * rows.lanes());
+      const T* const share = target_rows_ + (kGat ? 0 : i * rows.row());
+      for (std::int64_t c = g * rows.group(); c < (g + 1) * rows.group(); c += rows.lanes()) {
+        const V old = hn::Load(d, row + c);
+        if constexpr (kGat) {
+          hn::Store(hn::MulAdd(total, hn::Load(d, a + c), old), d, row + c);
+        } else {
+          hn::Store(hn::Add(old, hn::Load(d, share + c)), d, row + c);
+        }
       }
-      hn::Store(hn::Add(hn::Load(d, row + c), share), d, row + c);
     }
   }
 
@@ -309,9 +319,10 @@ class GraphBackward {
   const GraphEdges& graph_;
   const GraphBackwardInputs& in_;
   const GraphBackwardResult& out_;
-  const EdgeScores<T> scores_;
-  const NodeRows<T>& rows_ = scores_.rows;
-  Scratch<T> memory_;
+  const EdgeTables<T, kGat> tables_;
+  const EdgeView<T, kGat> scores_ = tables_.view;
+  const NodeRows<T> rows_ = scores_.rows;
+  KeptScratch<T> memory_;
   const T* grad_out_;         // [M] rows
   T* edges_;                  // [E][groups][2][lanes], by place
   T* target_sum_;             // [M][per_head]: Σ of the score gradients of a target's edges
@@ -320,10 +331,13 @@ class GraphBackward {
 
 void graph_backward_impl(const GraphProblem& p, const GraphBackwardInputs& inputs,
                          const GraphBackwardResult& result) {
+  const bool gat = p.score == GraphScore::gat;
   if (p.type == Type::float64) {
-    GraphBackward<double>(p, inputs, result).run();
+    gat ? GraphBackward<double, true>(p, inputs, result).run()
+        : GraphBackward<double, false>(p, inputs, result).run();
   } else {
-    GraphBackward<float>(p, inputs, result).run();
+    gat ? GraphBackward<float, true>(p, inputs, result).run()
+        : GraphBackward<float, false>(p, inputs, result).run();
   }
 }
 

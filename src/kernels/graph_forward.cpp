@@ -19,32 +19,25 @@ namespace heed::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
-struct TargetScratch {
-  TargetScratch(const NodeRows<T>& rows, std::int64_t degree)
-      : score(memory.take(degree * rows.lanes)),
-        row(memory.take(rows.row())),
-        plain(memory.take(rows.heads * rows.width)),
-        buffer(memory.take(rows.lanes)) {}
-
-  Scratch<T> memory;
+struct TargetArrays {
   T* score;  // [degree][lanes]
   T* row;
   T* plain;
-  T* buffer;
+  T* buffer;  // a vector
 };
 
 /// The weights of a target's edges, for one group of heads, into the caller's order.
 template <class T>
 void store_weights(const GraphProblem& p, const NodeRows<T>& rows, std::int64_t g,
                    const std::int32_t* edge, std::int64_t degree, hn::Vec<hn::ScalableTag<T>> scale,
-                   TargetScratch<T>& x, void* weights) {
+                   const TargetArrays<T> x, void* weights) {
   const hn::ScalableTag<T> d;
   const std::int64_t heads = rows.heads_in(g);
   const bool same = p.type == (sizeof(T) == 8 ? Type::float64 : Type::float32);
   for (std::int64_t k = 0; k < degree; ++k) {
-    const auto w = hn::Mul(hn::Load(d, x.score + k * rows.lanes), scale);
+    const auto w = hn::Mul(hn::Load(d, x.score + k * rows.lanes()), scale);
     const std::int64_t at = edge[k] * rows.heads + g * rows.slots;
-    if (same && heads == rows.lanes) {
+    if (same && heads == rows.lanes()) {
       hn::StoreU(w, d, static_cast<T*>(weights) + at);
     } else {
       hn::Store(w, d, x.buffer);
@@ -53,13 +46,13 @@ void store_weights(const GraphProblem& p, const NodeRows<T>& rows, std::int64_t 
   }
 }
 
-template <class T>
-void forward_target(const EdgeScores<T>& scores, std::int64_t node,
-                    const GraphForwardResult& result, TargetScratch<T>& x) {
+template <class T, bool kGat>
+void forward_target(const EdgeView<T, kGat> scores, std::int64_t node,
+                    const GraphForwardResult result, const TargetArrays<T> x) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
-  const NodeRows<T>& rows = scores.rows;
-  const GraphProblem& p = scores.p;
+  const NodeRows<T> rows = scores.rows;
+  const GraphProblem& p = *scores.p;
   const std::int64_t begin = p.graph.in_start[node], degree = p.graph.in_start[node + 1] - begin;
   const std::int32_t* from = p.graph.in_source + begin;
   const std::int32_t* edge = p.graph.in_edge + begin;
@@ -73,14 +66,14 @@ void forward_target(const EdgeScores<T>& scores, std::int64_t node,
   for (std::int64_t g = 0; g < rows.groups; ++g) {
     V top = hn::Set(d, -std::numeric_limits<T>::infinity());
     for (std::int64_t k = 0; k < degree; ++k) {
-      scores.prefetch(scores.source, from[k], g);
+      prefetch_row(scores.source + from[k] * rows.row() + g * rows.group(), rows.group());
       const V score = scores.finish(scores.raw(g, from[k], node));
-      hn::Store(score, d, x.score + k * rows.lanes);
+      hn::Store(score, d, x.score + k * rows.lanes());
       top = hn::Max(top, score);
     }
     V sum = hn::Zero(d);
     for (std::int64_t k = 0; k < degree; ++k) {
-      T* at = x.score + k * rows.lanes;
+      T* at = x.score + k * rows.lanes();
       const V w = exp2_softmax(d, hn::Mul(hn::Sub(hn::Load(d, at), top), factor));
       hn::Store(w, d, at);
       sum = hn::Add(sum, w);
@@ -99,53 +92,57 @@ void forward_target(const EdgeScores<T>& scores, std::int64_t node,
     }
     if (p.dropout > 0) {
       for (std::int64_t k = 0; k < degree; ++k) {
-        T* at = x.score + k * rows.lanes;
+        T* at = x.score + k * rows.lanes();
         hn::Store(hn::Mul(hn::Load(d, at), scores.dropout(g, edge[k], x.buffer)), d, at);
       }
     }
     in_chunks<8>(rows.vectors, [&](std::int64_t first, auto count) HWY_ATTR {
       constexpr int NV = decltype(count)::value;
-      const T* table = scores.source + g * rows.group() + first * rows.lanes;
+      const T* table = scores.source + g * rows.group() + first * rows.lanes();
       V acc[NV];
       for (int v = 0; v < NV; ++v) acc[v] = hn::Zero(d);
       for (std::int64_t k = 0; k < degree; ++k) {
-        const V w = hn::Load(d, x.score + k * rows.lanes);
+        const V w = hn::Load(d, x.score + k * rows.lanes());
         const T* row = table + from[k] * rows.row();
         for (int v = 0; v < NV; ++v) {
-          acc[v] = hn::MulAdd(w, hn::Load(d, row + v * rows.lanes), acc[v]);
+          acc[v] = hn::MulAdd(w, hn::Load(d, row + v * rows.lanes()), acc[v]);
         }
       }
-      T* to = x.row + g * rows.group() + first * rows.lanes;
-      for (int v = 0; v < NV; ++v) hn::Store(hn::Mul(acc[v], divide), d, to + v * rows.lanes);
+      T* to = x.row + g * rows.group() + first * rows.lanes();
+      for (int v = 0; v < NV; ++v) hn::Store(hn::Mul(acc[v], divide), d, to + v * rows.lanes());
     });
   }
   if (result.out != nullptr) unpack_node(rows, x.row, result.out, p.type, node, x.plain);
 }
 
-template <class T>
+template <class T, bool kGat>
 void forward_targets(const GraphProblem& p, const GraphForwardResult& result) {
-  const EdgeScores<T> scores(p);
+  const EdgeTables<T, kGat> tables(p);
+  const NodeRows<T> rows = tables.view.rows;
   const auto ranges = share_nodes(p.graph.in_start, p.graph.targets);
   const std::int64_t degree = largest_degree(p.graph.in_start, p.graph.targets);
-  const double work = static_cast<double>(p.graph.edges * (scores.rows.row() + 16));
+  const double work = static_cast<double>(p.graph.edges * (rows.row() + 16));
   WorkQueue queue(static_cast<std::int64_t>(ranges.size()));
   run_workers(queue.count(), work, [&]() HWY_ATTR {
-    TargetScratch<T> scratch(scores.rows, degree);
+    Scratch<T> memory;
+    const TargetArrays<T> x{memory.take(degree * rows.lanes()), memory.take(rows.row()),
+                            memory.take(rows.heads * rows.width), memory.take(rows.lanes())};
     std::int64_t item;
     while (queue.next(item)) {
       const NodeRange range = ranges[static_cast<std::size_t>(item)];
       for (std::int64_t i = range.begin; i < range.end; ++i) {
-        forward_target(scores, i, result, scratch);
+        forward_target(tables.view, i, result, x);
       }
     }
   });
 }
 
 void graph_forward_impl(const GraphProblem& p, const GraphForwardResult& result) {
+  const bool gat = p.score == GraphScore::gat;
   if (p.type == Type::float64) {
-    forward_targets<double>(p, result);
+    gat ? forward_targets<double, true>(p, result) : forward_targets<double, false>(p, result);
   } else {
-    forward_targets<float>(p, result);
+    gat ? forward_targets<float, true>(p, result) : forward_targets<float, false>(p, result);
   }
 }
 
