@@ -131,7 +131,7 @@ def _shape(x: Tensor) -> str:
     return "×".join(map(str, x.shape)) or "scalar"
 
 
-# What a compiler must know: the operators' shapes and gradients.
+# What a compiler must know: the shapes of the operators' results.
 
 
 @torch.library.register_fake("heed::group_by_target")
@@ -158,52 +158,24 @@ def _(features, target_features, a_source, a_target, seed, in_start, in_source, 
     return (
         features.new_empty(targets, heads, width),
         features.new_empty(in_source.shape[0], heads),
-        features.new_empty(targets, heads, 2, dtype=_working(features)),
+        features.new_empty(targets, 2, heads, dtype=_working(features)),
     )
 
 
 @torch.library.register_fake("heed::graph_attend_backward")
-def _(grad_output, grad_weights, features, target_features, a_source, a_target, *_):
-    def make(like):
-        return features.new_empty(0) if like is None else features.new_empty(like.shape)
-
-    return make(features), make(target_features), make(a_source), make(a_target)
-
-
-def _save(ctx, inputs, output):
-    features, target_features, a_source, a_target, seed, *groups, ctx.negative_slope, ctx.dropout_p = inputs
-    ctx.save_for_backward(features, target_features, a_source, a_target, seed, output[2], *groups)
-    ctx.mark_non_differentiable(output[2])
-    ctx.set_materialize_grads(False)
-
-
-def _backward(ctx, grad_output, grad_weights, _):
-    if torch.is_grad_enabled():
-        raise RuntimeError("graph_attend: the fused kernel has no second derivative; kernel='reference' has")
-    features, target_features, a_source, a_target, seed, state, *groups = ctx.saved_tensors
-    if groups[3] is None:
-        groups[3:] = torch.ops.heed.group_by_source(groups[0], groups[1], features.shape[0])
-    if grad_output is None:
-        grad_output = features.new_zeros(groups[0].shape[0] - 1, *features.shape[1:])
-    grads = torch.ops.heed.graph_attend_backward(
-        grad_output,
-        grad_weights,
-        features,
-        target_features,
-        a_source,
-        a_target,
-        seed,
-        state,
-        groups,
-        ctx.negative_slope,
-        ctx.dropout_p,
-    )
+def _(
+    grad_output,
+    grad_weights,
+    features,
+    target_features,
+    a_source,
+    a_target,
+    seed,
+    state,
+    graph,
+    negative_slope,
+    dropout_p,
+    wanted,
+):
     operands = (features, target_features, a_source, a_target)
-    wanted = [
-        grad if operand is not None and needed else None
-        for grad, operand, needed in zip(grads, operands, ctx.needs_input_grad)
-    ]
-    return (*wanted, *[None] * 9)
-
-
-torch.library.register_autograd("heed::graph_attend", _backward, setup_context=_save)
+    return tuple(features.new_empty(x.shape if x is not None and want else 0) for x, want in zip(operands, wanted))

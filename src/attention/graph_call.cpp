@@ -170,7 +170,7 @@ GraphCall::Forward GraphCall::forward() const {
   const std::int64_t H = features.size(1), D = features.size(2);
   const Forward result{.output = torch::empty({graph.targets, H, D}, features.options()),
                        .weights = torch::empty({graph.edges(), H}, features.options()),
-                       .state = torch::empty({graph.targets, H, 2}, x.working())};
+                       .state = torch::empty({graph.targets, 2, H}, x.working())};
   kernels::graph_forward(x.problem, {.out = result.output.mutable_data_ptr(),
                                      .weights = result.weights.mutable_data_ptr(),
                                      .state = result.state.mutable_data_ptr()});

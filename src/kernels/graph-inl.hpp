@@ -110,17 +110,34 @@ HWY_INLINE V fold(const NodeRows<T>& rows, V v) {
   return v;
 }
 
-/// A number a head, from `stride` apart in memory, on every lane of the head; 0 where there is no
-/// head. `buffer`: one vector.
+/// The numbers of a group's heads, from [H], on every lane of their head; 0 where there is no head.
+/// `buffer`: one vector.
 template <class From, class T>
 HWY_INLINE hn::Vec<hn::ScalableTag<T>> spread_heads(const NodeRows<T>& rows, std::int64_t g,
-                                                    const From* from, std::int64_t stride,
-                                                    T* HWY_RESTRICT buffer) {
-  for (std::int64_t lane = 0; lane < rows.lanes(); ++lane) {
-    const std::int64_t slot = lane & (rows.slots - 1), head = g * rows.slots + slot;
-    buffer[lane] = head < rows.heads ? from_stored<T>(from[head * stride]) : T{0};
+                                                    const From* from, T* HWY_RESTRICT buffer) {
+  const hn::ScalableTag<T> d;
+  if constexpr (std::is_same_v<From, T>) {
+    if (rows.heads_in(g) == rows.lanes()) return hn::LoadU(d, from + g * rows.slots);
   }
-  return hn::Load(hn::ScalableTag<T>(), buffer);
+  for (std::int64_t lane = 0; lane < rows.lanes(); ++lane) {
+    const std::int64_t head = g * rows.slots + (lane & (rows.slots - 1));
+    buffer[lane] = head < rows.heads ? from_stored<T>(from[head]) : T{0};
+  }
+  return hn::Load(d, buffer);
+}
+
+/// The inverse, into [H] of any type.
+template <class T>
+HWY_INLINE void store_heads(const NodeRows<T>& rows, std::int64_t g, hn::Vec<hn::ScalableTag<T>> v,
+                            void* to, Type type, std::int64_t at, T* HWY_RESTRICT buffer) {
+  const hn::ScalableTag<T> d;
+  const std::int64_t heads = rows.heads_in(g);
+  if (heads == rows.lanes() && type == (sizeof(T) == 8 ? Type::float64 : Type::float32)) {
+    hn::StoreU(v, d, static_cast<T*>(to) + at + g * rows.slots);
+  } else {
+    hn::Store(v, d, buffer);
+    store_row(buffer, heads, Output{to, {0, 0, 0, 1}}, type, at + g * rows.slots);
+  }
 }
 
 /// LeakyReLU and its slope, which at 0 is the negative side's.

@@ -95,7 +95,7 @@ class GraphBackward {
 
   V grad_weight(std::int64_t g, std::int64_t edge, T* buffer) const {
     const std::int64_t at = edge * rows_.heads;
-    const auto load = [&](auto* from) HWY_ATTR { return spread_heads(rows_, g, from, 1, buffer); };
+    const auto load = [&](auto* from) HWY_ATTR { return spread_heads(rows_, g, from, buffer); };
     switch (p_.type) {
       case Type::float32:
         return load(static_cast<const float*>(in_.grad_weights) + at);
@@ -119,8 +119,8 @@ class GraphBackward {
     const std::int64_t begin = graph_.in_start[i], degree = graph_.in_start[i + 1] - begin;
     const bool dropout = p_.dropout > 0, weights = in_.grad_weights != nullptr;
     const T* state = static_cast<const T*>(in_.state) + i * rows.heads * 2;
-    const V top = spread_heads(rows, g, state, 2, x.buffer);
-    const V divide = spread_heads(rows, g, state + 1, 2, x.buffer);
+    const V top = spread_heads(rows, g, state, x.buffer);
+    const V divide = spread_heads(rows, g, state + rows.heads, x.buffer);
     const V factor = hn::Set(d, std::numbers::log2e_v<T>), low = hn::Set(d, scores.slope);
     const T* const grad = grad_out_ + i * rows.row() + g * rows.group();
     const T* const table = scores.source + g * rows.group();

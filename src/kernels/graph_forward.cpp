@@ -26,26 +26,6 @@ struct TargetArrays {
   T* buffer;  // a vector
 };
 
-/// The weights of a target's edges, for one group of heads, into the caller's order.
-template <class T>
-void store_weights(const GraphProblem& p, const NodeRows<T>& rows, std::int64_t g,
-                   const std::int32_t* edge, std::int64_t degree, hn::Vec<hn::ScalableTag<T>> scale,
-                   const TargetArrays<T> x, void* weights) {
-  const hn::ScalableTag<T> d;
-  const std::int64_t heads = rows.heads_in(g);
-  const bool same = p.type == (sizeof(T) == 8 ? Type::float64 : Type::float32);
-  for (std::int64_t k = 0; k < degree; ++k) {
-    const auto w = hn::Mul(hn::Load(d, x.score + k * rows.lanes()), scale);
-    const std::int64_t at = edge[k] * rows.heads + g * rows.slots;
-    if (same && heads == rows.lanes()) {
-      hn::StoreU(w, d, static_cast<T*>(weights) + at);
-    } else {
-      hn::Store(w, d, x.buffer);
-      store_row(x.buffer, heads, Output{weights, {0, 0, 0, 1}}, p.type, at);
-    }
-  }
-}
-
 template <class T, bool kGat>
 void forward_target(const EdgeView<T, kGat> scores, std::int64_t node,
                     const GraphForwardResult result, const TargetArrays<T> x) {
@@ -79,16 +59,14 @@ void forward_target(const EdgeView<T, kGat> scores, std::int64_t node,
       sum = hn::Add(sum, w);
     }
     const V divide = hn::Div(hn::Set(d, T{1}), sum);
-    if (result.weights != nullptr) {
-      store_weights(p, rows, g, edge, degree, divide, x, result.weights);
+    for (std::int64_t k = 0; k < degree && result.weights != nullptr; ++k) {
+      store_heads(rows, g, hn::Mul(hn::Load(d, x.score + k * rows.lanes()), divide), result.weights,
+                  p.type, edge[k] * rows.heads, x.buffer);
     }
     if (result.state != nullptr) {
-      for (const auto& [value, place] : {std::pair{top, 0}, {divide, 1}}) {
-        hn::Store(value, d, x.buffer);
-        for (std::int64_t h = 0; h < rows.heads_in(g); ++h) {
-          state[(g * rows.slots + h) * 2 + place] = x.buffer[h];
-        }
-      }
+      constexpr Type kWorking = sizeof(T) == 8 ? Type::float64 : Type::float32;
+      store_heads(rows, g, top, state, kWorking, 0, x.buffer);
+      store_heads(rows, g, divide, state, kWorking, rows.heads, x.buffer);
     }
     if (p.dropout > 0) {
       for (std::int64_t k = 0; k < degree; ++k) {

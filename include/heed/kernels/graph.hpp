@@ -60,7 +60,7 @@ struct GraphProblem {
 struct GraphForwardResult {
   void* out = nullptr;      // [M, H, D]: Σ_j weight_ij s_j; 0 for a target without edges
   void* weights = nullptr;  // [E, H] in the caller's order, before dropout
-  void* state = nullptr;    // [M, H, 2], working type: what `graph_backward` needs of each target
+  void* state = nullptr;    // [M, 2, H], working type: what `graph_backward` needs of each target
 };
 
 /// What a node without edges holds, NaN included, reaches nothing. Same bits at any thread count.
