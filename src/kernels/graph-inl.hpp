@@ -270,6 +270,8 @@ struct EdgeView {
   }
 };
 
+constexpr std::int64_t kAhead = 8;  // edges between asking for a row and using it
+
 /// Asks for the start of a row early: the next edges lead anywhere in memory.
 template <class T>
 HWY_INLINE void prefetch_row(const T* row, std::int64_t size) {

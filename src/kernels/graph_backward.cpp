@@ -18,8 +18,6 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-constexpr std::int64_t kAhead = 8;  // edges between asking for a row and using it
-
 template <class T>
 struct NodeArrays {
   T *weight, *gradient;  // [degree][lanes]

@@ -36,6 +36,7 @@ void forward_target(const EdgeView<T, kGat> scores, std::int64_t node,
   const std::int64_t begin = p.graph.in_start[node], degree = p.graph.in_start[node + 1] - begin;
   const std::int32_t* from = p.graph.in_source + begin;
   const std::int32_t* edge = p.graph.in_edge + begin;
+  const std::int64_t left = p.graph.edges - begin - 1;  // counted from here to the last edge of all
   T* state = static_cast<T*>(result.state) + (result.state ? node * rows.heads * 2 : 0);
   if (degree == 0) {
     if (result.out != nullptr) clear_node(rows, result.out, p.type, node);
@@ -46,7 +47,11 @@ void forward_target(const EdgeView<T, kGat> scores, std::int64_t node,
   for (std::int64_t g = 0; g < rows.groups; ++g) {
     V top = hn::Set(d, -std::numeric_limits<T>::infinity());
     for (std::int64_t k = 0; k < degree; ++k) {
-      prefetch_row(scores.source + from[k] * rows.row() + g * rows.group(), rows.group());
+      const std::int64_t soon = from[std::min(k + kAhead, left)];
+      prefetch_row(scores.source + soon * rows.row() + g * rows.group(), rows.group());
+      if constexpr (kGat) {
+        hwy::Prefetch(scores.source_part + soon * rows.per_head() + g * rows.lanes());
+      }
       const V score = scores.finish(scores.raw(g, from[k], node));
       hn::Store(score, d, x.score + k * rows.lanes());
       top = hn::Max(top, score);
