@@ -14,9 +14,20 @@ _torch.ops.load_library(str(_Path(__file__).parent / "_ops.so"))
 
 from . import nn
 from ._attend import attend, attend_packed
+from ._graph import Graph, graph_attend
 from ._kv_cache import KVCache
 from ._linear import linear_attend
 from ._registry import parts
 
 __version__ = "0.1.0"
-__all__ = ["KVCache", "attend", "attend_packed", "linear_attend", "nn", "parts", "__version__"]
+__all__ = [
+    "Graph",
+    "KVCache",
+    "attend",
+    "attend_packed",
+    "graph_attend",
+    "linear_attend",
+    "nn",
+    "parts",
+    "__version__",
+]
