@@ -8,7 +8,6 @@ memory against length and writes docs/performance.md.
 """
 
 import argparse
-import ctypes
 import json
 import math
 import sys
@@ -47,9 +46,7 @@ def best_of(functions, seconds):
 
 
 def peaks(threads):
-    lib = ctypes.CDLL(str(next((ROOT / "build/bench").glob("libheed_peak.so"))))
-    lib.heed_bench_peak.restype = lib.heed_bench_bandwidth.restype = ctypes.c_double
-    flops, read = lib.heed_bench_peak(), lib.heed_bench_bandwidth()
+    flops, read = torch.ops.heed.peaks()
     if not (1 < flops < 2000 and 0.5 < read < 2000):
         raise SystemExit(f"a peak probe says {flops:.0f} GFLOP/s or {read:.0f} GB/s: it was optimised away")
     return flops * threads, read

@@ -8,6 +8,8 @@
 #include "heed/attention/registry_json.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
+#include "heed/kernels/peak.hpp"
+#include "heed/kernels/simd.hpp"
 #include "heed/mechanisms/mechanism.hpp"
 
 namespace {
@@ -128,6 +130,9 @@ std::tuple<std::vector<Tensor>, std::string> attend_op(const std::optional<Tenso
   TORCH_CHECK_VALUE(false, error.what());
 }
 
+// Billions of float operations, and of bytes read, a second, of one thread of this machine.
+std::vector<double> peaks_op() { return {kernels::multiply_add_peak(), kernels::read_peak()}; }
+
 std::string registry_op() {
   Json all = Json::array();
   for (const PartInfo& part : mechanism_parts().parts()) all.push_back(to_json(part));
@@ -161,6 +166,8 @@ TORCH_LIBRARY(heed, library) {
       "attend(Tensor? query, Tensor key, Tensor value, Tensor[] tensors, str call) -> (Tensor[], "
       "str)",
       attend_op);
+  library.def("peaks() -> float[]", peaks_op);
+  library.def("simd_target() -> str", kernels::simd_target);
   library.def("registry() -> str", registry_op);
   library.def("parameters(str call, int query_dim, int key_dim, int value_dim) -> str",
               parameters_op);

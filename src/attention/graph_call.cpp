@@ -1,6 +1,7 @@
 // Graph attention's kernels on tensors: grouping, checks, forward and backward.
 #include <stdexcept>
 
+#include "attention/kernel_call.hpp"
 #include "heed/attention/graph.hpp"
 #include "heed/base/error.hpp"
 #include "heed/kernels/graph.hpp"
@@ -9,21 +10,11 @@ namespace heed {
 namespace {
 
 kernels::Type graph_type(torch::ScalarType type) {
-  switch (type) {
-    case torch::kFloat32:
-      return kernels::Type::float32;
-    case torch::kFloat64:
-      return kernels::Type::float64;
-    case torch::kBFloat16:
-      return kernels::Type::bfloat16;
-    case torch::kFloat16:
-      return kernels::Type::float16;
-    default:
-      throw InputError(
-          fmt::format("graph_attend: features has type {}; needed is float32, float64, "
-                      "bfloat16 or float16",
-                      torch::toString(type)));
-  }
+  const auto known = kernel_type(type);
+  HEED_CHECK(known,
+             "graph_attend: features has type {}; needed is float32, float64, bfloat16 or float16",
+             torch::toString(type));
+  return *known;
 }
 
 Tensor index_array(std::int64_t count) { return torch::empty({count}, torch::kInt32); }

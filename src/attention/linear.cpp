@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "attention/kernel_call.hpp"
 #include "heed/attention/linear_node.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
@@ -27,29 +28,12 @@ LinearRule rule_of(const std::string& id) {
   throw InputError(fmt::format("linear_attend: rule is '{}'{}", id, suggestion(id, words)));
 }
 
-std::optional<kernels::Type> stored_type(torch::ScalarType type) {
-  switch (type) {
-    case torch::kFloat32:
-      return kernels::Type::float32;
-    case torch::kFloat64:
-      return kernels::Type::float64;
-    case torch::kBFloat16:
-      return kernels::Type::bfloat16;
-    case torch::kFloat16:
-      return kernels::Type::float16;
-    default:
-      return std::nullopt;
-  }
-}
-
-torch::ScalarType working_type(const Tensor& key) {
-  return key.scalar_type() == torch::kFloat64 ? torch::kFloat64 : torch::kFloat32;
-}
+torch::ScalarType working_type(const Tensor& key) { return heed::working_type(key.scalar_type()); }
 
 void check_operand(const char* name, const Tensor& x, const Tensor& key) {
   HEED_CHECK(x.dim() == 4, "linear_attend: {} is {}; needed is batch×heads×length×width", name,
              shape_text(x));
-  HEED_CHECK(stored_type(x.scalar_type()),
+  HEED_CHECK(kernel_type(x.scalar_type()),
              "linear_attend: {} has type {}; float32, float64, bfloat16 or float16 is needed", name,
              torch::toString(x.scalar_type()));
   HEED_CHECK(x.scalar_type() == key.scalar_type(),
@@ -143,7 +127,7 @@ kernels::LinearProblem problem_of(const Tensor& q, const Tensor& k, const Tensor
   const LinearRule rule = check_call(q, k, v, o);
   HEED_CHECK(k.device().is_cpu(), "linear_attend: the kernel runs on the CPU, key is on {}",
              k.device().str());
-  kernels::LinearProblem p{.type = *stored_type(k.scalar_type()),
+  kernels::LinearProblem p{.type = *kernel_type(k.scalar_type()),
                            .rule = rule,
                            .batch = k.size(0),
                            .heads = q.size(1),
@@ -160,9 +144,9 @@ kernels::LinearProblem problem_of(const Tensor& q, const Tensor& k, const Tensor
                            .scale = scale_of(k, o)};
   if (o.decay.defined()) {
     p.decay_width = o.decay.size(3);
-    p.decay_type = *stored_type(o.decay.scalar_type());
+    p.decay_type = *kernel_type(o.decay.scalar_type());
   }
-  if (o.beta.defined()) p.beta_type = *stored_type(o.beta.scalar_type());
+  if (o.beta.defined()) p.beta_type = *kernel_type(o.beta.scalar_type());
   return p;
 }
 

@@ -31,7 +31,7 @@ namespace {
 
 // Commands of the design that later versions bring.
 constexpr std::array kPlanned = {"advise", "describe", "ablate", "explain",
-                                 "align",  "serve",    "bench",  "import"};
+                                 "align",  "serve",    "import"};
 
 int complain(const std::string& message) {
   std::fflush(stdout);
@@ -75,7 +75,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   app.footer("Start with 'heed demo', then 'heed list' and 'heed train --help'.");
   for (const auto add :
-       {add_demo, add_list, add_train, add_eval, add_predict, add_metrics, add_report})
+       {add_demo, add_list, add_train, add_eval, add_predict, add_metrics, add_report, add_bench})
     add(app);
   try {
     app.parse(argc, argv);

@@ -1,21 +1,22 @@
-// The machine's own multiply-add rate, measured in the same process as the kernels.
+#include "heed/kernels/peak.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <vector>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "peak.cpp"
+#define HWY_TARGET_INCLUDE "kernels/peak.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
-namespace heed::bench::HWY_NAMESPACE {
+namespace heed::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Billions of float operations a second of one thread: ten independent chains of multiply-adds.
 /// Each value depends on the one before by a rounded operation, which the compiler may not reorder
-/// or fold, and the sum of all is used; bench.py also rejects a rate no machine has.
+/// or fold, and the sum of all is used; callers reject a rate no machine has.
 double peak_impl() {
   const hn::ScalableTag<float> d;
   constexpr int kChains = 10;
@@ -57,15 +58,15 @@ double bandwidth_impl(const float* data, std::int64_t count) {
   return static_cast<double>(count) * 4 / time.count() / 1e9;
 }
 
-}  // namespace heed::bench::HWY_NAMESPACE
+}  // namespace heed::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace heed::bench {
+namespace heed::kernels {
 HWY_EXPORT(peak_impl);
 HWY_EXPORT(bandwidth_impl);
 
-extern "C" double heed_bench_bandwidth() {
+double read_peak() {
   const std::vector<float> data(std::size_t{64} << 20, 1.0f);
   double best = 0;
   for (int i = 0; i < 5; ++i) {
@@ -75,10 +76,10 @@ extern "C" double heed_bench_bandwidth() {
   return best;
 }
 
-extern "C" double heed_bench_peak() {
+double multiply_add_peak() {
   double best = 0;
   for (int i = 0; i < 5; ++i) best = std::max(best, HWY_DYNAMIC_DISPATCH(peak_impl)());
   return best;
 }
-}  // namespace heed::bench
+}  // namespace heed::kernels
 #endif

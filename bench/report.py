@@ -1,0 +1,154 @@
+"""docs/performance.md and its pictures: the table of ratios, cost and memory against length."""
+
+import json
+import math
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+LENGTHS = [1024, 2048, 4096, 8192, 16384, 32768, 65536]
+PEERS_UP_TO = {"dot": 65536, "additive": 2048, "sparsemax": 8192}  # beyond it the peer's matrices do not fit
+
+PROBE = """
+import json, sys, time, torch, heed
+which, side, length, threads = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+torch.set_num_threads(threads)
+q, k, v = (torch.randn(1, 1, length, 64) for _ in range(3))
+W1, W2, w = torch.randn(64, 64) / 8, torch.randn(64, 64) / 8, torch.randn(64) / 8
+def peak():
+    return next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmHWM"))
+def run():
+    if side == "heed":
+        if which == "additive":
+            return heed.attend(q, k, v, score="additive", params={"W1": W1, "W2": W2, "w": w})
+        return heed.attend(q, k, v, align="soft" if which == "dot" else which)
+    if which == "additive":
+        return torch.softmax(torch.tanh((q @ W1.mT).unsqueeze(3) + (k @ W2.mT).unsqueeze(2)) @ w, -1) @ v
+    if which == "sparsemax":
+        import entmax
+        return entmax.sparsemax(q @ k.mT / 8, dim=-1) @ v
+    return torch.softmax(q @ k.mT / 8, -1) @ v
+with torch.no_grad():
+    heed.attend(q[:, :, :64], k[:, :, :64], v[:, :, :64])
+    open("/proc/self/clear_refs", "w").write("5")
+    before, start = peak(), time.perf_counter()
+    run()
+    print(json.dumps([time.perf_counter() - start, (peak() - before) / 1024]))
+"""
+
+
+def against_length(threads):
+    """{(mechanism, side): [(length, seconds, MiB)]}, each in a process of its own."""
+    rows = {}
+    for which, most in PEERS_UP_TO.items():
+        for side in ("heed", "eager"):
+            for length in LENGTHS:
+                if side == "eager" and length > most:
+                    continue
+                command = [sys.executable, "-c", PROBE, which, side, str(length), str(threads)]
+                done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+                if done.returncode != 0:
+                    break
+                rows.setdefault((which, side), []).append((length, *json.loads(done.stdout)))
+                print(which, side, length, done.stdout.strip(), file=sys.stderr)
+    return rows
+
+
+COLOURS = {"dot": "#0072b2", "additive": "#d55e00", "sparsemax": "#009e73"}  # apart for colour-blind eyes
+
+
+def plot(rows, column, title, unit):
+    """Lines on logarithmic axes as SVG: heed solid, the eager formula dashed."""
+    points = [(length, row[column]) for line in rows.values() for row in line for length in [row[0]]]
+    low = math.floor(math.log10(max(min(y for _, y in points), 1e-3)))
+    high = math.ceil(math.log10(max(y for _, y in points)))
+
+    def place(length, y):
+        across = (math.log2(length) - 10) / 6
+        up = (math.log10(max(y, 10**low)) - low) / (high - low)
+        return 70 + 440 * across, 290 - 240 * up
+
+    parts = [
+        '<svg xmlns="http://www.w3.org/2000/svg" width="640" height="340" font-family="sans-serif" font-size="12">',
+        '<rect width="640" height="340" fill="white"/>',
+        f'<text x="70" y="24" font-size="15">{title}</text>',
+        f'<text x="14" y="44">{unit}</text><text x="240" y="332">queries = keys, width 64</text>',
+    ]
+    for power in range(low, high + 1):
+        y = place(1024, 10**power)[1]
+        parts.append(f'<path d="M70 {y:.0f}H510" stroke="#ddd"/><text x="62" y="{y + 4:.0f}" text-anchor="end">')
+        parts.append(f"{10**power:g}</text>")
+    for length in LENGTHS:
+        x = place(length, 10**low)[0]
+        parts.append(f'<text x="{x:.0f}" y="308" text-anchor="middle">{length}</text>')
+    for (which, side), line in rows.items():
+        spots = [place(row[0], row[column]) for row in line]
+        dash = "" if side == "heed" else ' stroke-dasharray="5 4"'
+        path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
+        parts.append(f'<path d="{path}" fill="none" stroke="{COLOURS[which]}" stroke-width="2"{dash}/>')
+        x, y = spots[-1]
+        parts.append(f'<text x="{x + 6:.0f}" y="{y + 4:.0f}" fill="{COLOURS[which]}">{which}, {side}</text>')
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def machine():
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(":")[1].strip()
+    return platform.machine()
+
+
+def write_report(docs, rows, threads, flops_peak, read_peak):
+    import torch
+
+    lengths = against_length(threads)
+    (docs / "cost-by-length.svg").write_text(plot(lengths, 1, "Time of one forward pass", "seconds"))
+    (docs / "memory-by-length.svg").write_text(plot(lengths, 2, "Memory a call adds", "MiB"))
+    lines = [
+        "# Performance",
+        "",
+        "Written by `tools/bench --report`: heed beside its peers in one process, interleaved, best of several, each",
+        "result compared before it is timed. Ratios above 1 mean that heed is faster. The share is that of the",
+        "machine's multiply-add rate, for decoding that of one thread's reading rate, both measured in the same process.",
+        "",
+        f"Machine: {machine()}, {threads} threads, SIMD target {torch.ops.heed.simd_target()}, PyTorch"
+        f" {torch.__version__.split('+')[0]}; {flops_peak:.0f} GFLOP/s, {read_peak:.1f} GB/s.",
+        f"Measured {time.strftime('%Y-%m-%d')}.",
+        "",
+        "| case | heed ms | peer | peer ms | ratio | bar | reached | share |",
+        "|---|--:|---|--:|--:|--:|---|--:|",
+    ]
+    for r in rows:
+        share = "" if r["peak_share"] is None else f"{100 * r['peak_share']:.0f} %"
+        reached = "yes" if r["ratio"] >= r["bar"] else "**no**"
+        lines.append(
+            f"| {r['case']} | {r['heed_ms']:.2f} | {r['peer']} | {r['peer_ms']:.2f} | {r['ratio']:.2f} | {r['bar']:g} |"
+            f" {reached} | {share} |"
+        )
+    met = sum(r["ratio"] >= r["bar"] for r in rows)
+    lines += [
+        "",
+        f"{met} of {len(rows)} bars are reached on this machine. The bars for bfloat16 were set on a machine with",
+        "AVX-512 BF16, where PyTorch's own bfloat16 path is slow; with AVX2 alone both sides compute in float32, and no",
+        "kernel can be twice as fast as one that already runs near the multiply-add rate.",
+        "",
+        "## Cost and memory against length",
+        "",
+        "One head of width 64, as many keys as queries. Dashed: the formula in eager PyTorch, as far as its matrices fit.",
+        "",
+        "![time against length](cost-by-length.svg)",
+        "",
+        "![memory against length](memory-by-length.svg)",
+        "",
+        "| mechanism | length | heed s | heed MiB | eager s | eager MiB |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for which in PEERS_UP_TO:
+        peer = {row[0]: row for row in lengths.get((which, "eager"), [])}
+        for length, seconds, memory in lengths.get((which, "heed"), []):
+            other = peer.get(length)
+            cells = f"{other[1]:.3f} | {other[2]:.0f}" if other else "– | –"
+            lines.append(f"| {which} | {length} | {seconds:.3f} | {memory:.1f} | {cells} |")
+    (docs / "performance.md").write_text("\n".join(lines) + "\n")
