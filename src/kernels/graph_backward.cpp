@@ -35,9 +35,7 @@ class GraphBackward {
   GraphBackward(const GraphProblem& problem, const GraphBackwardInputs& inputs,
                 const GraphBackwardResult& result)
       : p_(problem), graph_(problem.graph), in_(inputs), out_(result), tables_(problem) {
-    T* packed = memory_.take(graph_.targets * rows_.row());
-    grad_out_ = packed;
-    pack_nodes(p_, rows_, in_.grad_out, graph_.targets, packed, [](std::int64_t, const T*) {});
+    grad_out_ = memory_.take(graph_.targets * rows_.row());
     edges_ = memory_.take(graph_.edges * rows_.per_head() * 2);
     target_sum_ = memory_.take(graph_.targets * rows_.per_head());
     if (!p_.own_targets && !kGat) target_rows_ = memory_.take(graph_.targets * rows_.row());
@@ -200,6 +198,8 @@ class GraphBackward {
       if (out_.target != nullptr) clear_node(rows, out_.target, p_.type, i);
       return;
     }
+    // Packed here, where it is used first; no edge of the second pass leads to a target without.
+    pack_node(rows, in_.grad_out, p_.type, i, x.plain, grad_out_ + i * rows.row());
     T* row = target_rows_ != nullptr ? target_rows_ + i * rows.row() : x.row;
     const T* const mine = scores_.target + i * rows.row();
     const T* const a = scores_.a_target;
@@ -321,7 +321,7 @@ class GraphBackward {
   const EdgeView<T, kGat> scores_ = tables_.view;
   const NodeRows<T> rows_ = scores_.rows;
   KeptScratch<T> memory_;
-  const T* grad_out_;         // [M] rows
+  T* grad_out_;               // [M] rows, filled by the first pass
   T* edges_;                  // [E][groups][2][lanes], by place
   T* target_sum_;             // [M][per_head]: Σ of the score gradients of a target's edges
   T* target_rows_ = nullptr;  // [M] rows, gatv2 with shared nodes
