@@ -23,6 +23,7 @@ class Entmax : public Align {
   bool sums_to_one() const override { return true; }
   bool has_lse() const override { return false; }
 
+  bool has_form() const override { return true; }
   AlignForm form(const AlignInput& in, const Params& params) const override {
     AlignForm form{.kind = kind_};
     if (kind_ == AlignForm::Kind::entmax) {

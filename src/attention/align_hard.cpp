@@ -14,6 +14,7 @@ class Hard : public Align {
   bool sums_to_one() const override { return true; }
   bool has_logp() const override { return true; }
   bool draws() const override { return sample_; }
+  bool has_form() const override { return true; }
   AlignForm form(const AlignInput&, const Params&) const override {
     return {.kind = AlignForm::Kind::hard, .sample = sample_, .straight_through = through_};
   }

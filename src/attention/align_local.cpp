@@ -10,6 +10,7 @@ class LocalM : public Align {
   explicit LocalM(const Options& options) : reach_(get<std::int64_t>(options, "D")) {}
 
   bool sums_to_one() const override { return true; }
+  bool has_form() const override { return true; }
   AlignForm form(const AlignInput&, const Params&) const override { return {.window = reach_}; }
   Aligned reference(const AlignInput& in, const Params&) const override {
     return masked_softmax(in.scores, both(in.keep, in.distance.abs() <= reach_));
@@ -32,6 +33,7 @@ class LocalP : public Align {
   }
   bool needs_query() const override { return true; }
   bool sums_to_one() const override { return false; }
+  bool has_form() const override { return true; }
   AlignForm form(const AlignInput& in, const Params& params) const override {
     return {.kind = AlignForm::Kind::local_p,
             .reach = static_cast<double>(reach_),

@@ -7,6 +7,7 @@ class Sigmoid : public Align {
  public:
   bool sums_to_one() const override { return false; }
   bool has_lse() const override { return false; }
+  bool has_form() const override { return true; }
   AlignForm form(const AlignInput&, const Params&) const override {
     return {.kind = AlignForm::Kind::sigmoid};
   }

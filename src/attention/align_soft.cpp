@@ -10,7 +10,6 @@ class Soft : public Align {
 
   bool sums_to_one() const override { return true; }
   bool has_form() const override { return temperature_ == 1; }
-  AlignForm form(const AlignInput&, const Params&) const override { return {}; }
 
   Aligned reference(const AlignInput& in, const Params&) const override {
     const Tensor e = temperature_ == 1 ? in.scores : in.scores / temperature_;

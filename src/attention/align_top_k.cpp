@@ -9,6 +9,7 @@ class TopK : public Align {
   explicit TopK(const Options& options) : k_(get<std::int64_t>(options, "k")) {}
 
   bool sums_to_one() const override { return true; }
+  bool has_form() const override { return true; }
   AlignForm form(const AlignInput&, const Params&) const override {
     return {.kind = AlignForm::Kind::top_k, .top = k_};
   }

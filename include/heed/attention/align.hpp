@@ -56,8 +56,8 @@ class Align {
   virtual bool needs_query() const { return false; }
 
   /// True if the fused kernel serves it; `form` then says how. Neither reads the scores.
-  virtual bool has_form() const { return true; }
-  virtual AlignForm form(const AlignInput& input, const Params& params) const = 0;
+  virtual bool has_form() const { return false; }
+  virtual AlignForm form(const AlignInput&, const Params&) const { return {}; }
 
   virtual Aligned reference(const AlignInput& input, const Params& params) const = 0;
 };
