@@ -82,7 +82,8 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
                                const std::optional<Tensor>& weight,
                                const std::optional<Tensor>& alpha,
                                const std::optional<Tensor>& center,
-                               const std::shared_ptr<FusedPlan>& plan, bool trains) {
+                               const std::shared_ptr<FusedPlan>& plan, bool trains,
+                               bool looked_at) {
     const auto or_none = [](const std::optional<Tensor>& x) { return x.value_or(Tensor()); };
     const Operands x{
         q, k, v, or_none(bias), or_none(sink), or_none(weight), or_none(alpha), or_none(center)};
@@ -94,13 +95,14 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
     Tensor out = torch::empty(shape, q.options()), mean, drift;
     if (trains && kernels::needs_mean(problem)) mean = torch::empty(shape, working);
     if (trains && (x.alpha.defined() || x.center.defined())) drift = torch::empty(shape, working);
-    const Tensor state = torch::empty({B, H, Q, kernels::kRowState}, working);
+    const bool keeps = trains || looked_at;
+    const Tensor state = torch::empty({keeps ? B : 0, H, Q, kernels::kRowState}, working);
     const Tensor lse = torch::empty({B, H, Q}, torch::kFloat32);
     const bool hard = plan->align.kind == AlignForm::Kind::hard;
     const Tensor logp = hard ? torch::empty_like(lse) : torch::empty({0});
     kernels::attention_forward(problem, {.out = kernel_output(out),
                                          .lse = lse.mutable_data_ptr<float>(),
-                                         .state = state.mutable_data_ptr(),
+                                         .state = keeps ? state.mutable_data_ptr() : nullptr,
                                          .mean = kernel_output(mean),
                                          .drift = kernel_output(drift),
                                          .logp = hard ? logp.mutable_data_ptr<float>() : nullptr});
@@ -164,7 +166,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
     if (weights.defined()) grads[5] = all[5].dim() == 2 ? weights : weights.sum(0);
     variable_list result(grads.begin(), grads.end());
     if (result[3].defined()) result[3] = result[3].to(x.bias.scalar_type());
-    result.resize(Operands::kCount + 2);
+    result.resize(Operands::kCount + 3);
     return result;
   }
 };
@@ -357,9 +359,9 @@ AttendResult attend_fused(const CheckedCall& call) {
     return t.defined() ? std::optional(t) : std::nullopt;
   };
   const bool trains = needs_gradient(call);
-  const variable_list run =
-      FusedAttention::apply(x.query, x.key, x.value, present(x.bias), present(x.sink),
-                            present(x.weight), present(x.alpha), present(x.center), plan, trains);
+  const variable_list run = FusedAttention::apply(
+      x.query, x.key, x.value, present(x.bias), present(x.sink), present(x.weight),
+      present(x.alpha), present(x.center), plan, trains, wants_weights(call.want));
 
   AttendResult result;
   if (wants_weights(call.want)) {

@@ -121,8 +121,6 @@ AlignInput CheckedCall::align_input(torch::ScalarType type) const {
                    .type = type,
                    .seed = seed};
   if (query.defined()) input.query = query.to(type);
-  if (weights.defined()) return input;
-  input.distance = visibility.distance();
   return input;
 }
 
@@ -167,6 +165,7 @@ AttendResult attend_reference(const CheckedCall& call) {
     AlignInput input = call.align_input(type);
     input.scores = e;
     input.keep = keep;
+    input.distance = see.distance();
     Aligned aligned = call.align->reference(input, to_type(call.align_params, type));
     weights = aligned.weights;
     if (call.want.lse) result.lse = aligned.lse.to(torch::kFloat32);

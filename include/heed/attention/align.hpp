@@ -9,7 +9,7 @@ struct AlignInput {
   Tensor keep;      // bool, broadcasts to the scores; undefined: all take part
   Tensor sink;      // [H], one more logit in the denominator; undefined: none
   Tensor query;     // [B, H, Q, d_q]; undefined: there is none
-  Tensor distance;  // i + offset − j, [B or 1, 1, Q, K]
+  Tensor distance;  // i + offset − j, [B or 1, 1, Q, K]; `form` has none
   Tensor lengths;   // [B] valid keys; undefined: all
   std::int64_t heads = 0, keys = 0;
   torch::ScalarType type = torch::kFloat32;  // of the scores
