@@ -290,9 +290,8 @@ void multi_backward(const AttentionProblem& problem, const MultiBackwardInputs& 
   const MultiBackwardCall call{
       problem, inputs, result, entries, chunks, query_sums.data(), weight_sums.data(),
       queue,   turns};
-  run_workers(queue.count(), product_work(problem, entries) * static_cast<double>(problem.width),
-              [&] { HWY_DYNAMIC_DISPATCH(multi_backward_impl)
-                    (call); });
+  const double work = product_work(problem, entries) * static_cast<double>(problem.width);
+  run_workers(queue.count(), work, [&] { HWY_DYNAMIC_DISPATCH(multi_backward_impl)(call); });
   if (result.weight == nullptr) return;
   if (problem.type == Type::float64) {
     sum_matrices<double>(call);

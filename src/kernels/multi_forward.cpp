@@ -174,9 +174,8 @@ void multi_forward(const AttentionProblem& problem, const MultiForward& result) 
   }
   WorkQueue queue(static_cast<std::int64_t>(blocks.size()));
   const MultiForwardCall call{problem, result, entries, blocks, queue};
-  run_workers(queue.count(), product_work(problem, entries) * static_cast<double>(problem.width),
-              [&] { HWY_DYNAMIC_DISPATCH(multi_forward_impl)
-                    (call); });
+  const double work = product_work(problem, entries) * static_cast<double>(problem.width);
+  run_workers(queue.count(), work, [&] { HWY_DYNAMIC_DISPATCH(multi_forward_impl)(call); });
 }
 
 }  // namespace heed::kernels
