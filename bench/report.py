@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 LENGTHS = [1024, 2048, 4096, 8192, 16384, 32768, 65536]
-PEERS_UP_TO = {"dot": 65536, "additive": 2048, "sparsemax": 8192}  # beyond it the peer's matrices do not fit
+PEERS_UP_TO = {"dot": 32768, "additive": 2048, "sparsemax": 8192}  # beyond it the peer's matrices do not fit
 
 PROBE = """
 import json, sys, time, torch, heed
