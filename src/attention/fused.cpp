@@ -321,6 +321,12 @@ std::shared_ptr<FusedPlan> make_plan(const CheckedCall& call, const ScoreForm& f
   return plan;
 }
 
+void match_heads(Tensor& key, Tensor& value, std::int64_t heads, bool each_head) {
+  if (!each_head && key.size(1) == value.size(1)) return;
+  key = repeat_heads(key, heads);
+  value = repeat_heads(value, heads);
+}
+
 c10::IValue hold(std::shared_ptr<FusedPlan> plan) {
   return c10::IValue::make_capsule(c10::make_intrusive<Holder>(std::move(plan)));
 }
@@ -347,14 +353,7 @@ AttendResult attend_fused(const CheckedCall& call) {
              .alpha = as_working(plan->align.alpha),
              .center = as_working(plan->align.center)};
   plan->align.alpha = plan->align.center = Tensor();
-  // A weight of each head, or keys of each head, need as many heads of keys and values.
-  const std::int64_t H = call.visibility.H;
-  const bool each_head = x.weight.defined() && x.weight.dim() == 2;
-  for (Tensor* side : {&x.key, &x.value}) {
-    if (side->size(1) != H && (each_head || x.key.size(1) != x.value.size(1))) {
-      *side = side->repeat_interleave(H / side->size(1), 1);
-    }
-  }
+  match_heads(x.key, x.value, call.visibility.H, x.weight.defined() && x.weight.dim() == 2);
   const auto present = [](const Tensor& t) {
     return t.defined() ? std::optional(t) : std::nullopt;
   };

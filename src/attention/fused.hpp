@@ -37,6 +37,10 @@ struct FusedPlan {
 
 std::shared_ptr<FusedPlan> make_plan(const CheckedCall& call, const ScoreForm& form);
 
+/// Gives key and value as many heads as the queries have where the kernel needs it: for parameters
+/// of each head, or when one side has them already.
+void match_heads(Tensor& key, Tensor& value, std::int64_t heads, bool each_head);
+
 /// A plan in a node's saved data, and out of it.
 c10::IValue hold(std::shared_ptr<FusedPlan> plan);
 const FusedPlan& held(const c10::IValue& value);

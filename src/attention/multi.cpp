@@ -61,12 +61,7 @@ class FusedMulti : public torch::autograd::Function<FusedMulti> {
 AttendResult multi_fused(const CheckedCall& call, const ScoreForm& form, const Tensor& matrix) {
   const auto plan = make_plan(call, form);
   Tensor key = form.key, value = call.value;
-  const std::int64_t H = call.visibility.H;
-  for (Tensor* side : {&key, &value}) {
-    if (side->size(1) != H && (matrix.dim() == 3 || key.size(1) != value.size(1))) {
-      *side = side->repeat_interleave(H / side->size(1), 1);
-    }
-  }
+  match_heads(key, value, call.visibility.H, matrix.dim() == 3);
   const Tensor working = matrix.to(working_type(matrix.scalar_type())).contiguous();
   return {.output = FusedMulti::apply(form.query, key, value, working, plan)};
 }
@@ -75,11 +70,9 @@ AttendResult multi_fused(const CheckedCall& call, const ScoreForm& form, const T
 AttendResult multi_reference(const CheckedCall& call, const Tensor& matrix) {
   const torch::ScalarType given = call.value.scalar_type(), type = working_type(given);
   const Visibility& see = call.visibility;
-  const auto each_head = [&](const Tensor& x) {
-    return x.size(1) == see.H ? x : x.repeat_interleave(see.H / x.size(1), 1);
-  };
   const Tensor keep = see.keep();
-  Tensor k = each_head(call.key.to(type)), v = each_head(call.value.to(type)), q;
+  Tensor k = repeat_heads(call.key.to(type), see.H), v = repeat_heads(call.value.to(type), see.H),
+         q;
   if (call.query.defined()) q = call.query.to(type);
   if (keep.defined()) {  // what nobody sees may be NaN
     const Tensor full = keep.expand({see.B, see.H, see.Q, see.K});
@@ -89,7 +82,7 @@ AttendResult multi_reference(const CheckedCall& call, const Tensor& matrix) {
   }
   const ScoreForm form = call.score->operands(q, k, to_type(call.score_params, type));
   const Tensor hidden =
-      activate(form.act, form.query.unsqueeze(3) + each_head(form.key).unsqueeze(2));
+      activate(form.act, form.query.unsqueeze(3) + repeat_heads(form.key, see.H).unsqueeze(2));
   const Tensor wd = matrix.to(type);  // [h, d_v] or [H, h, d_v]
   Tensor e = torch::matmul(hidden, wd.dim() == 3 ? wd.unsqueeze(1) : wd);  // [B, H, Q, K, d_v]
   e = finish_scores(call, e.movedim(-1, 0)).movedim(0, -1);

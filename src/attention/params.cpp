@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "attention/matrix.hpp"
+#include "attention/reference.hpp"
 #include "heed/attention/score.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
@@ -70,7 +71,7 @@ Tensor project_rows(const Tensor& matrix, const Tensor& x) {
   // One matrix for each head: the heads are the batch of products. Keys of grouped heads are shared
   // by several of them.
   const std::int64_t heads = matrix.size(0);
-  const Tensor own = H == heads ? x : x.repeat_interleave(heads / H, 1);
+  const Tensor own = repeat_heads(x, heads);
   return matrix_product(own.transpose(0, 1).reshape({heads, B * L, x.size(3)}),
                         matrix.transpose(1, 2))
       .view({heads, B, L, matrix.size(1)})

@@ -24,11 +24,6 @@ namespace {
 
 bool finite(const Tensor& x) { return torch::isfinite(x).all().item<bool>(); }
 
-// Grouped heads: each key head serves a run of query heads.
-Tensor repeat_heads(const Tensor& x, std::int64_t heads) {
-  return x.size(1) == heads ? x : x.repeat_interleave(heads / x.size(1), 1);
-}
-
 // One query a batch entry, [B, H, Q, …] → [B·Q, H, 1, …], and back.
 Tensor fold_queries(const Tensor& x) { return x.transpose(1, 2).flatten(0, 1).unsqueeze(2); }
 Tensor unfold_queries(const Tensor& x, std::int64_t B) {
@@ -112,6 +107,10 @@ void reduce(const Want& want, const Tensor& weights, torch::ScalarType type, Att
 }
 
 }  // namespace
+
+Tensor repeat_heads(const Tensor& x, std::int64_t heads) {
+  return x.size(1) == heads ? x : x.repeat_interleave(heads / x.size(1), 1);
+}
 
 AlignInput CheckedCall::align_input(torch::ScalarType type) const {
   AlignInput input{.sink = sink,

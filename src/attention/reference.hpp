@@ -29,6 +29,9 @@ struct CheckedCall {
 void take_top_keys(const Tensor& weights, std::int64_t k, torch::ScalarType type,
                    AttendResult& result);
 
+/// Grouped heads: each key head serves a run of query heads.
+Tensor repeat_heads(const Tensor& x, std::int64_t heads);
+
 Params to_type(const Params& params, torch::ScalarType type);
 
 /// scale → softcap → alibi, in the contract's order; e [..., B, H, Q, K].

@@ -1,3 +1,4 @@
+#include "attention/reference.hpp"
 #include "heed/attention/registry.hpp"
 #include "heed/attention/score.hpp"
 
@@ -27,9 +28,7 @@ class Additive : public Score {
     Tensor keys = project_rows(params.at("W2"), k);
     if (const auto b = params.find("b"); b != params.end() && b->second.defined()) {
       // A bias of each head needs keys of each head.
-      if (b->second.dim() == 2 && keys.size(1) != b->second.size(0)) {
-        keys = keys.repeat_interleave(b->second.size(0) / keys.size(1), 1);
-      }
+      if (b->second.dim() == 2) keys = repeat_heads(keys, b->second.size(0));
       keys = keys + per_head(b->second);
     }
     const Tensor queries = q.defined() ? project_rows(params.at("W1"), q)
