@@ -1,18 +1,15 @@
 """heed.linear_attend against a naive loop, ONNX's LinearAttention cases, and torch.compile."""
 
 import math
-import warnings
 
 import pytest
 import torch
 
 import heed
 
-with warnings.catch_warnings():  # collecting runs every operator's examples, overflows included
-    warnings.simplefilter("ignore")
-    from onnx.backend.test.case.node import collect_testcases
+from .onnx_cases import onnx_cases
 
-    CASES = [c for c in collect_testcases("LinearAttention") if c.name.startswith("test_linear_attention")]
+CASES = list(onnx_cases("linear_attention").values())
 
 RULES = ["linear", "gated", "delta", "gated-delta"]
 CALLS = [(rule, wide) for rule in RULES for wide in ((False, True) if "gated" in rule else (False,))]

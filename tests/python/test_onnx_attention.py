@@ -6,9 +6,6 @@ primitive operators; a name that ends in ``_expanded`` carries the data of the n
 latter run.
 """
 
-import importlib
-import warnings
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -16,22 +13,15 @@ import torch
 
 import heed
 
+from .onnx_cases import onnx_cases
+
 # Absolute and relative. float32 is a few units in the last place after a sum over 18 keys. In half types
 # onnx's reference itself rounds query, key, every score and every weight: two units in the last place.
 TOLERANCE = {torch.float32: 2e-6, torch.float16: 2 * 2**-10, torch.bfloat16: 2 * 2**-7}
 
 
-def collect():
-    """By the one module that holds them: onnx's ``collect_testcases`` runs those of all operators, 14 s."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # onnx's own NumPy code meets the infinities it tests
-        node = importlib.import_module("onnx.backend.test.case.node")
-        importlib.import_module("onnx.backend.test.case.node.attention")
-    names = {case.name: case for case in node._NodeTestCases if case.name.startswith("test_attention")}
-    return {name: case for name, case in names.items() if not name.endswith("_expanded")}, len(names)
-
-
-CASES, CASES_WITH_EXPANDED = collect()
+NAMES = onnx_cases("attention")
+CASES = {name: case for name, case in NAMES.items() if not name.endswith("_expanded")}
 
 
 def tensor(array):
@@ -97,7 +87,7 @@ def attention(inputs, attributes, kernel):
 
 def test_all_cases_are_here():
     # As of onnx 1.23.2; more may come with a newer one, and then run too.
-    assert len(CASES) >= 93 and CASES_WITH_EXPANDED == 2 * len(CASES)
+    assert len(CASES) >= 93 and len(NAMES) == 2 * len(CASES)
 
 
 @pytest.mark.parametrize("kernel", ["fused", "reference"])
