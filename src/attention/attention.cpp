@@ -65,17 +65,21 @@ AttentionImpl::AttentionImpl(AttentionConfig config, const Problem& problem)
     : config_(std::move(config)) {
   for (const SizedParam& param :
        parameters_of(config_.score, config_.align, problem, config_.dimensionality)) {
-    register_parameter(param.info.name, param.initial());
+    std::vector<Tensor> heads;
+    for (std::int64_t h = 0; h < problem.heads; ++h) heads.push_back(param.initial());
+    register_parameter(param.info.name, problem.heads == 1 ? heads.front() : torch::stack(heads));
   }
 }
 
 Tensor AttentionImpl::attend(const Tensor& query, const Input& keys, const TraceSlot& slot) {
-  return attend(query, keys, keys.data, slot);
+  return attend({.query = {.data = query, .lengths = {}, .name = ""}, .keys = keys}, slot);
 }
 
-Tensor AttentionImpl::attend(const Tensor& query, const Input& keys, const Tensor& values,
-                             const TraceSlot& slot) {
-  const bool single = !query.defined() || query.dim() == 2;
+Tensor AttentionImpl::attend(const Asking& asking, const TraceSlot& slot) {
+  const Tensor& query = asking.query.data;
+  const Input& keys = asking.keys;
+  const bool heads_axis = keys.data.dim() == 4;
+  const bool single = !heads_axis && (!query.defined() || query.dim() == 2);
   const Tensor queries = query.defined() && single ? query.unsqueeze(1) : query;
   Params params;
   for (const auto& item : named_parameters(/*recurse=*/false)) params[item.key()] = item.value();
@@ -84,25 +88,34 @@ Tensor AttentionImpl::attend(const Tensor& query, const Input& keys, const Tenso
                         .align = config_.align,
                         .dimensionality = config_.dimensionality,
                         .params = std::move(params),
+                        .mask = asking.mask,
+                        .bias = asking.bias,
+                        .alibi = asking.alibi,
+                        .causal = asking.causal,
                         .lengths = keys.lengths};
   options.dropout_p = is_training() ? config_.dropout : 0;
   // Outside training a hard choice is the best one.
   if (options.align.id == "hard" && !is_training()) options.align.options["mode"] = "argmax";
   options.want.weights = slot.wanted();
   if (Tensor given = slot.replacement(); given.defined()) {
-    options.weights = given.dim() == 2   ? given.unsqueeze(1)
-                      : given.dim() == 4 ? given.squeeze(1)
-                                         : given;
+    // [B, K], [B, Q, K] or [B, H, Q, K], as the tensors have it.
+    if (given.dim() == 2) given = given.unsqueeze(1);
+    if (heads_axis && given.dim() == 3) given = given.unsqueeze(1);
+    if (!heads_axis && given.dim() == 4) given = given.squeeze(1);
+    options.weights = given;
     options.params.clear();
   }
+  const Tensor& values = asking.values.defined() ? asking.values : keys.data;
   const AttendResult result = heed::attend(queries, keys.data, values, options);
   if (slot.wanted()) {
     // Of a weight for every feature the reader sees the mean.
     const Tensor weights =
         config_.dimensionality == "multi" ? result.weights.mean(-1) : result.weights;
     slot.record({.axes = {"head", "query", "key"},
+                 .query_input = asking.query.name,
                  .key_input = keys.name,
-                 .weights = weights.unsqueeze(1),
+                 .weights = heads_axis ? weights : weights.unsqueeze(1),
+                 .query_lengths = asking.query.lengths,
                  .key_lengths = keys.lengths});
   }
   return single ? result.output.squeeze(1) : result.output;

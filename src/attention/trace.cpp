@@ -30,6 +30,16 @@ Tensor TraceSlot::replacement() const {
   return given == trace_->replacements_.end() ? Tensor() : given->second;
 }
 
+void TraceSlot::add(LossTerm term) const {
+  term.name = name_ + "/" + term.name;
+  trace_->losses_.push_back(std::move(term));
+}
+
+void TraceSlot::add(Choice choice) const {
+  choice.name = name_;
+  trace_->choices_.push_back(std::move(choice));
+}
+
 Trace Trace::recording() {
   Trace trace;
   trace.recording_ = true;

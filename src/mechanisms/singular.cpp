@@ -1,4 +1,4 @@
-#include "heed/mechanisms/mechanism.hpp"
+#include "heed/mechanisms/attender.hpp"
 
 namespace heed {
 namespace {
@@ -7,26 +7,19 @@ class Singular : public Mechanism {
  public:
   explicit Singular(const MechanismProblem& problem)
       : input_(problem.inputs.front().name), dim_(problem.inputs.front().dim) {
-    const AttentionConfig config{.score = problem.parts.score,
-                                 .align = problem.parts.align,
-                                 .dimensionality = problem.parts.dimensionality.id,
-                                 .dropout = problem.parts.dropout};
-    attention_ = register_module(
-        "attention",
-        Attention(config,
-                  Problem{.query_dim = problem.query_dim, .key_dim = dim_, .value_dim = dim_}));
+    attention_ = register_module("attention", Attender(problem, problem.query_dim, dim_));
   }
 
   Context forward(const Inputs& in, Trace& trace) override {
     return attention_->attend(in.query, in[input_], trace["attention"]);
   }
 
-  std::int64_t output_dim() const override { return dim_; }
+  std::int64_t output_dim() const override { return attention_->output_dim(); }
 
  private:
   std::string input_;
   std::int64_t dim_;
-  Attention attention_{nullptr};
+  Attender attention_{nullptr};
 };
 
 }  // namespace

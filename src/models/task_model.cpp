@@ -20,13 +20,15 @@ TaskModel::TaskModel(const Config& config, std::int64_t vocabulary, std::int64_t
       register_module("attention", make_mechanism({.parts = config.attention,
                                                    .options = {},
                                                    .inputs = {{.name = "text", .dim = dim}},
-                                                   .query_dim = dim}));
+                                                   .query_dim = dim,
+                                                   .classes = labels}));
   registry().find_built(Group::query, config.query.id);
   // Of unit size: from a small query the scores start near uniform, and the encoder learns to do
   // without attention before attention learns anything.
   if (attention_->uses_query()) query_ = register_parameter("query", torch::randn({dim}));
   registry().find_built(Group::output, config.output.id);
-  output_ = register_module("output", torch::nn::Linear(attention_->output_dim(), labels));
+  if (!attention_->gives_logits())
+    output_ = register_module("output", torch::nn::Linear(attention_->output_dim(), labels));
 }
 
 Tensor TaskModel::forward(const Batch& batch, Trace& trace) {
@@ -37,7 +39,7 @@ Tensor TaskModel::forward(const Batch& batch, Trace& trace) {
   if (query_.defined()) inputs.query = query_.expand({text->second.ids.size(0), -1});
   const Context context = attention_->forward(inputs, trace);
   trace.check_replacements_used();
-  return output_->forward(context);
+  return output_ ? output_->forward(context) : context;
 }
 
 std::int64_t TaskModel::parameter_count() const {

@@ -34,18 +34,28 @@ std::vector<SizedParam> parameters_of(const PartSpec& score, const PartSpec& ali
                                       const Problem& problem,
                                       const std::string& dimensionality = "single");
 
+/// One use of an attention module.
+struct Asking {
+  Input query;         // data [B, d_q], [B, Q, d_q] or [B, H, Q, d_q]; undefined: asks with nothing
+  Input keys;          // data [B, N, d_k] or [B, H, N, d_k]
+  Tensor values = {};  // [B, N, d_v] or [B, H, N, d_v]; undefined: the keys
+  Causal causal = {};
+  Tensor mask = {}, bias = {}, alibi = {};  // as in AttendOptions
+};
+
 /// One attention module: score, align and combine with their learned parameters.
 class AttentionImpl : public torch::nn::Module {
  public:
-  /// InputError if a part is unknown, planned, or cannot serve these widths.
+  /// InputError if a part is unknown, planned, or cannot serve these widths. With more heads than
+  /// one each has parameters of its own, and the tensors a heads axis.
   AttentionImpl(AttentionConfig config, const Problem& problem);
 
-  /// query [B, d_q] → [B, d_v]; query [B, Q, d_q] → [B, Q, d_v]; an undefined query is legal for
-  /// scores that do without. `keys` are also the values. The weights go to the slot when wanted,
+  /// query [B, d_q] → [B, d_v]; query [B, Q, d_q] → [B, Q, d_v]; with heads [B, H, Q, d_v]. An
+  /// undefined query is legal for scores that do without. The weights go to the slot when wanted,
   /// and come from it when replaced.
+  Tensor attend(const Asking& asking, const TraceSlot& slot);
+  /// The same for one query [B, d_q] or an unnamed [B, Q, d_q], with the keys as the values.
   Tensor attend(const Tensor& query, const Input& keys, const TraceSlot& slot);
-  Tensor attend(const Tensor& query, const Input& keys, const Tensor& values,
-                const TraceSlot& slot);
 
   const AttentionConfig& config() const { return config_; }
 

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -22,6 +23,21 @@ struct TraceMap {
   Tensor entry(std::int64_t b) const;
 };
 
+/// A term of the training loss that a module asks for beside the task's own.
+struct LossTerm {
+  std::string name;
+  std::function<Tensor(const Tensor& labels)> value;  // labels [B] → a scalar, already weighed
+};
+
+/// A random choice, which learns by its log-probability and a reward (REINFORCE).
+struct Choice {
+  std::string name;
+  Tensor logp;     // [B]
+  Tensor entropy;  // [B]; undefined: none
+  double entropy_weight = 0;
+  double baseline_decay = 0.9;  // of the moving average that the reward is held against
+};
+
 class Trace;
 
 /// The place of one attention module in a trace.
@@ -38,6 +54,9 @@ class TraceSlot {
   void record(TraceMap map) const;
   /// The weights to use instead of the module's own; undefined: none were given.
   Tensor replacement() const;
+  /// For the training loss; `name` in front becomes this slot's.
+  void add(LossTerm term) const;
+  void add(Choice choice) const;
 
  private:
   Trace* trace_;
@@ -62,6 +81,9 @@ class Trace {
   /// The map with this name; InputError with the nearest name when there is none.
   const TraceMap& map(const std::string& name) const;
 
+  const std::vector<LossTerm>& losses() const { return losses_; }
+  const std::vector<Choice>& choices() const { return choices_; }
+
   /// Throws InputError if a replacement named no module that ran.
   void check_replacements_used() const;
 
@@ -70,6 +92,8 @@ class Trace {
 
   bool recording_ = false;
   std::vector<TraceMap> maps_;
+  std::vector<LossTerm> losses_;
+  std::vector<Choice> choices_;
   std::map<std::string, Tensor> replacements_;
   std::set<std::string> seen_;
 };

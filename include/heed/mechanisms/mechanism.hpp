@@ -19,6 +19,7 @@ struct MechanismProblem {
   Options options;  // of the mechanism, resolved
   std::vector<NamedWidth> inputs;
   std::int64_t query_dim = 0;  // 0: no query
+  std::int64_t classes = 0;    // 0: the task does not classify
 };
 
 /// Named inputs of a mechanism.
@@ -47,6 +48,8 @@ class Mechanism : public torch::nn::Module {
   virtual std::int64_t output_dim() const = 0;
   /// False for baselines: the task model then makes no query.
   virtual bool uses_query() const { return true; }
+  /// True if the context is a logit a class already: no output model follows.
+  virtual bool gives_logits() const { return false; }
 };
 
 /// The module of `parts.mechanism`; InputError for what is unknown, planned or does not fit.
