@@ -1,6 +1,5 @@
-// Few queries, many keys: keys lie in the lanes, and all rows that share a key/value head are
-// served by one pass over it. Long key axes are split in parts of kPart keys, merged in order. Each
-// sum has the order of terms of forward.cpp, so an unsplit row has the same bits there and here.
+// Few queries, many keys: all rows that share a key/value head are served by one pass over it. Long
+// key axes are split in parts of kPart keys, merged in order.
 #include "kernels/decode.hpp"
 
 #include <atomic>
@@ -25,6 +24,7 @@ namespace heed::kernels {
 
 constexpr std::int64_t kPart = 1920;  // keys of a part: whole key blocks
 constexpr std::int64_t kMaxRows = 16;
+constexpr std::int64_t kDirectRows = 3;  // up to so many read keys and values where they lie
 
 /// A unit of work: keys `key` .. `end` for all rows of one key/value head.
 struct DecodePart {
@@ -133,16 +133,63 @@ bool weigh_row(const ScoreSetup<T>& setup, std::int64_t query, std::int64_t key,
   return true;
 }
 
-/// Takes one block of keys into all rows.
-template <class T>
-void decode_block(const AttentionProblem& p, const Entry& e, std::int64_t kv_head, std::int64_t key,
-                  std::int64_t count, DecodeScratch<T>& x) {
+/// A vector of numbers as they are stored.
+template <class D>
+HWY_INLINE hn::Vec<D> load_stored(D d, const hn::TFromD<D>* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_stored(D d, const BFloat16* from) {
+  const hn::Rebind<hwy::bfloat16_t, D> half;
+  return hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::bfloat16_t*>(from)));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_stored(D d, const Float16* from) {
+  const hn::Rebind<hwy::float16_t, D> half;
+  return hn::PromoteTo(d, hn::LoadU(half, reinterpret_cast<const hwy::float16_t*>(from)));
+}
+
+/// scores[key] = query · keys[key], along the width: for few rows quicker than keys in lanes, which
+/// have to be transposed first.
+template <class T, class From>
+void dot_rows(const T* query, const From* keys, std::ptrdiff_t stride, std::int64_t count,
+              std::int64_t width, T* scores) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t group = p.heads / p.kv_heads, rows = group * e.queries;
+  const std::int64_t whole = width / lanes * lanes;
+  const auto run = [&](auto rows, const From* row, T* to) HWY_ATTR {
+    constexpr int R = decltype(rows)::value;
+    hn::Vec<decltype(d)> sum[R];
+    for (int r = 0; r < R; ++r) sum[r] = hn::Zero(d);
+    for (std::int64_t c = 0; c < whole; c += lanes) {
+      const auto q = hn::LoadU(d, query + c);
+#pragma GCC unroll 4
+      for (int r = 0; r < R; ++r) {
+        sum[r] = hn::MulAdd(q, load_stored(d, row + r * stride + c), sum[r]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < R; ++r) {
+      T score = hn::GetLane(hn::SumOfLanes(d, sum[r]));
+      for (std::int64_t c = whole; c < width; ++c) {
+        score += query[c] * from_stored<T>(row[r * stride + c]);
+      }
+      to[r] = score;
+    }
+  };
+  std::int64_t r = 0;
+  for (; r + 4 <= count; r += 4)
+    run(std::integral_constant<int, 4>(), keys + r * stride, scores + r);
+  for (; r < count; ++r) run(std::integral_constant<int, 1>(), keys + r * stride, scores + r);
+}
+
+/// The scores of all rows of a group, with keys in the lanes.
+template <class T>
+void score_panel(const AttentionProblem& p, Rows<T> keys, std::int64_t rows, std::int64_t count,
+                 DecodeScratch<T>& x) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t whole_count = padded<T>(count);
-  const Rows<T> keys = view_rows(p.key, p.type, key_element(p.key.stride, e, kv_head, key), count,
-                                 p.width, x.keys, p.width);
   rows_to_panel(keys, count, p.width, whole_count, x.panel);
   for (std::int64_t c = 0; c < whole_count;) {
     const auto run = [&](auto vectors) HWY_ATTR {
@@ -155,34 +202,76 @@ void decode_block(const AttentionProblem& p, const Entry& e, std::int64_t kv_hea
     const std::int64_t left = (whole_count - c) / lanes;
     with_vectors(left >= kVectors ? kVectors : left >= 2 ? 2 : 1, run);
   }
+}
 
-  const std::int64_t element = key_element(p.value.stride, e, kv_head, key);
-  const Input value{p.value.data, p.value.stride};
-  const bool whole = x.width == p.value_width;  // else the last vector would read past a row
-  Rows<T> values{x.values, x.width};
-  if (whole) {
-    values = view_rows(value, p.type, element, count, p.value_width, x.values, x.width);
-  } else {
-    copy_rows(value.data, p.type, element, value.stride[2], value.stride[3], count, p.value_width,
-              x.values, x.width);
-  }
-  bool checked = false, any_bad = false;
-  const auto add = [&](std::int64_t row, std::int64_t from, std::int64_t to, T keep) HWY_ATTR {
-    for (std::int64_t c = 0; c < x.width;) {
-      const auto run = [&](auto vectors) HWY_ATTR {
-        multiply<vectors.value>(d, 1, Broadcast<T>{x.scores + row * kKeyBlock + from, kKeyBlock, 1},
-                                values.at + from * values.stride + c, values.stride, to - from,
-                                [&](std::int64_t, int v, auto sum) HWY_ATTR {
-                                  T* at = x.context + row * x.width + c + v * lanes;
-                                  hn::Store(hn::MulAdd(hn::Load(d, at), hn::Set(d, keep), sum), d,
-                                            at);
-                                });
-        c += vectors.value * lanes;
-      };
-      const std::int64_t left = (x.width - c) / lanes;
-      with_vectors(left >= kVectors ? kVectors : left >= 2 ? 2 : 1, run);
+/// sums[c] = sums[c] * keep + Σ_r weights[r] * rows[r][c]; `width` in whole vectors. Eight of them
+/// at once, as the sums of one row must hide each other's latency.
+template <class T, class From>
+void add_weighted(const T* weights, const From* rows, std::ptrdiff_t stride, std::int64_t count,
+                  std::int64_t width, T keep, T* sums) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto run = [&](auto vectors, std::int64_t column) HWY_ATTR {
+    constexpr int NV = decltype(vectors)::value;
+    hn::Vec<decltype(d)> sum[NV];
+    for (int v = 0; v < NV; ++v) sum[v] = hn::Zero(d);
+    const From* row = rows + column;
+    for (std::int64_t r = 0; r < count; ++r, row += stride) {
+      const auto weight = hn::Set(d, weights[r]);
+#pragma GCC unroll 8
+      for (int v = 0; v < NV; ++v) {
+        sum[v] = hn::MulAdd(weight, load_stored(d, row + v * lanes), sum[v]);
+      }
+    }
+    for (int v = 0; v < NV; ++v) {
+      T* at = sums + column + v * lanes;
+      hn::Store(hn::MulAdd(hn::Load(d, at), hn::Set(d, keep), sum[v]), d, at);
     }
   };
+  std::int64_t c = 0;
+  for (; c + 8 * lanes <= width; c += 8 * lanes) run(std::integral_constant<int, 8>(), c);
+  for (; c < width; c += lanes) run(std::integral_constant<int, 1>(), c);
+}
+
+/// Takes one block of keys into all rows.
+template <class T, class From>
+void decode_block(const AttentionProblem& p, const Entry& e, std::int64_t kv_head, std::int64_t key,
+                  std::int64_t count, DecodeScratch<T>& x) {
+  const std::int64_t group = p.heads / p.kv_heads, rows = group * e.queries;
+  const std::int64_t key_at = key_element(p.key.stride, e, kv_head, key);
+  if (rows <= kDirectRows && p.key.stride[3] == 1) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      dot_rows(x.queries + r * p.width, static_cast<const From*>(p.key.data) + key_at,
+               p.key.stride[2], count, p.width, x.scores + r * kKeyBlock);
+    }
+  } else {
+    score_panel(p, view_rows(p.key, p.type, key_at, count, p.width, x.keys, p.width), rows, count,
+                x);
+  }
+
+  const std::int64_t value_at = key_element(p.value.stride, e, kv_head, key);
+  const auto* stored = static_cast<const From*>(p.value.data) + value_at;
+  // Else the last vector would read past a row, or the numbers are better converted once.
+  const bool direct = p.value.stride[3] == 1 && x.width == p.value_width &&
+                      (rows <= kDirectRows || std::is_same_v<From, T>);
+  bool copied = false, checked = false, any_bad = false;
+  const auto copy = [&] {
+    if (copied) return;
+    copy_rows(p.value.data, p.type, value_at, p.value.stride[2], p.value.stride[3], count,
+              p.value_width, x.values, x.width);
+    copied = true;
+  };
+  const auto add = [&](std::int64_t row, std::int64_t from, std::int64_t to, T keep) HWY_ATTR {
+    const T* weights = x.scores + row * kKeyBlock + from;
+    T* context = x.context + row * x.width;
+    if (direct) {
+      add_weighted(weights, stored + from * p.value.stride[2], p.value.stride[2], to - from,
+                   x.width, keep, context);
+    } else {
+      add_weighted(weights, x.values + from * x.width, x.width, to - from, x.width, keep, context);
+    }
+  };
+  if (!direct) copy();
   for (std::int64_t row = 0; row < rows; ++row) {
     const ScoreSetup<T> setup(p, e, kv_head * group + row / e.queries);
     const std::int64_t query = row % e.queries;
@@ -190,7 +279,8 @@ void decode_block(const AttentionProblem& p, const Entry& e, std::int64_t kv_hea
     Cover cover;
     if (!weigh_row(setup, query, key, count, row, cover, x)) continue;
     if (cover == Cover::part && !checked) {
-      any_bad = find_non_finite(Rows<T>{values.at, values.stride}, count, p.value_width, x.bad);
+      copy();
+      any_bad = find_non_finite(Rows<T>{x.values, x.width}, count, p.value_width, x.bad);
       checked = true;
     }
     if (cover == Cover::all || !any_bad) {
@@ -249,7 +339,7 @@ void merge_parts(const DecodeCall& call, const DecodePart& part, DecodeScratch<T
   }
 }
 
-template <class T>
+template <class T, class From>
 void decode_worker(const DecodeCall& call) {
   const AttentionProblem& p = call.problem;
   DecodeScratch<T> x(p);
@@ -268,7 +358,7 @@ void decode_worker(const DecodeCall& call) {
     }
     std::fill(x.context, x.context + kMaxRows * x.width, T{0});
     for (std::int64_t key = part.key / kKeyBlock * kKeyBlock; key < part.end; key += kKeyBlock) {
-      decode_block(p, e, part.kv_head, key, std::min(kKeyBlock, part.end - key), x);
+      decode_block<T, From>(p, e, part.kv_head, key, std::min(kKeyBlock, part.end - key), x);
     }
     for (std::int64_t row = 0; row < rows; ++row) {
       T* to = reinterpret_cast<T*>(call.partial) + (item * kMaxRows + row) * size;
@@ -284,10 +374,15 @@ void decode_worker(const DecodeCall& call) {
 }
 
 void decode_impl(const DecodeCall& call) {
-  if (call.problem.type == Type::float64) {
-    decode_worker<double>(call);
-  } else {
-    decode_worker<float>(call);
+  switch (call.problem.type) {
+    case Type::float32:
+      return decode_worker<float, float>(call);
+    case Type::float64:
+      return decode_worker<double, double>(call);
+    case Type::bfloat16:
+      return decode_worker<float, BFloat16>(call);
+    case Type::float16:
+      return decode_worker<float, Float16>(call);
   }
 }
 
