@@ -76,21 +76,12 @@ template <class T>
 void add_tile_products(const T* weights, std::int64_t pitch, std::int64_t count, const T* rows,
                        std::int64_t queries, std::int64_t width, const std::uint8_t* bad, T* sums) {
   const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const auto segment = [&](std::int64_t from, std::int64_t to) HWY_ATTR {
-    for (std::int64_t c = 0; c < width;) {
-      const auto run = [&](auto vectors) HWY_ATTR {
-        multiply<vectors.value>(d, count, Broadcast<T>{weights + from, pitch, 1},
-                                rows + from * width + c, width, to - from,
-                                [=](std::int64_t r, int v, auto sum) HWY_ATTR {
-                                  T* at = sums + r * width + c + v * lanes;
-                                  hn::Store(hn::Add(hn::Load(d, at), sum), d, at);
-                                });
-        c += vectors.value * lanes;
-      };
-      const std::int64_t left = (width - c) / lanes;
-      with_vectors(left >= kVectors ? kVectors : left >= 2 ? 2 : 1, run);
-    }
+    product(count, Broadcast<T>{weights + from, pitch, 1}, rows + from * width, width, to - from,
+            width, [=](std::int64_t r, std::int64_t c, auto sum) HWY_ATTR {
+              T* at = sums + r * width + c;
+              hn::Store(hn::Add(hn::Load(d, at), sum), d, at);
+            });
   };
   if (bad == nullptr) return segment(0, queries);
   for (std::int64_t q = 0; q < queries;) {

@@ -188,20 +188,12 @@ template <class T>
 void score_panel(const AttentionProblem& p, Rows<T> keys, std::int64_t rows, std::int64_t count,
                  DecodeScratch<T>& x) {
   const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t whole_count = padded<T>(count);
   rows_to_panel(keys, count, p.width, whole_count, x.panel);
-  for (std::int64_t c = 0; c < whole_count;) {
-    const auto run = [&](auto vectors) HWY_ATTR {
-      multiply<vectors.value>(d, rows, Broadcast<T>{x.queries, p.width, 1}, x.panel + c,
-                              whole_count, p.width, [&](std::int64_t r, int v, auto sum) HWY_ATTR {
-                                hn::Store(sum, d, x.scores + r * kKeyBlock + c + v * lanes);
-                              });
-      c += vectors.value * lanes;
-    };
-    const std::int64_t left = (whole_count - c) / lanes;
-    with_vectors(left >= kVectors ? kVectors : left >= 2 ? 2 : 1, run);
-  }
+  T* scores = x.scores;
+  product(rows, Broadcast<T>{x.queries, p.width, 1}, x.panel, whole_count, p.width, whole_count,
+          [=](std::int64_t r, std::int64_t c, auto sum)
+              HWY_ATTR { hn::Store(sum, d, scores + r * kKeyBlock + c); });
 }
 
 /// sums[c] = sums[c] * keep + Σ_r weights[r] * rows[r][c]; `width` in whole vectors. Eight of them

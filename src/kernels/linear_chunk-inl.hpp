@@ -34,30 +34,6 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <class T>
-std::int64_t pad_to_lanes(std::int64_t n) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-  return (n + lanes - 1) / lanes * lanes;
-}
-
-/// sink(row, column, Σ_t a(row, t) * b[t * stride + column ...]) for whole vectors of columns.
-template <class T, class Sink>
-HWY_INLINE void product(std::int64_t rows, Broadcast<T> a, const T* b, std::ptrdiff_t stride,
-                        std::int64_t steps, std::int64_t columns, Sink&& sink) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (std::int64_t c = 0; c < columns;) {
-    const std::int64_t left = (columns - c) / lanes;
-    const auto run = [&](auto vectors) HWY_ATTR {
-      constexpr int NV = decltype(vectors)::value;
-      multiply<NV>(d, rows, a, b + c, stride, steps,
-                   [&](std::int64_t r, int v, auto sum) HWY_ATTR { sink(r, c + v * lanes, sum); });
-      c += NV * lanes;
-    };
-    with_vectors(left >= kVectors ? kVectors : left >= 2 ? 2 : 1, run);
-  }
-}
-
 /// out += Σ_n weight[n * weight_stride] * rows[n], over a multiple of the lanes. Rows outside the
 /// count are not touched, not even with a weight of zero: they may be NaN.
 template <class T>
@@ -121,9 +97,9 @@ struct LinearChunk {
   explicit LinearChunk(const LinearProblem& p)
       : group(p.heads / p.kv_heads),
         limit(chunk_length(p)),
-        pitch(pad_to_lanes<T>(limit)),
-        width(pad_to_lanes<T>(p.width)),
-        columns(pad_to_lanes<T>(std::min(p.value_width, kLinearSlice))),
+        pitch(padded<T>(limit)),
+        width(padded<T>(p.width)),
+        columns(padded<T>(std::min(p.value_width, kLinearSlice))),
         decays(has_decay(p.rule) && p.width > 0),
         wide_decay(decays && p.decay_width > 1),
         delta(has_beta(p.rule)),

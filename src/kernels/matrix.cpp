@@ -68,7 +68,6 @@ template <class T>
 void matrix_worker(const MatrixCall& call) {
   const MatrixProblem& p = call.problem;
   const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t across = (p.columns + kColumnBlock - 1) / kColumnBlock;
   const std::int64_t down = (p.rows + kRowBlock - 1) / kRowBlock;
   MatrixScratch<T> x(p);
@@ -85,17 +84,10 @@ void matrix_worker(const MatrixCall& call) {
       x.packed = matrix * across + block;
     }
     const Broadcast<T> a = rows_of(p, matrix, row, rows, x.a);
-    for (std::int64_t c = 0; c < wide;) {
-      const auto run = [&](auto vectors) HWY_ATTR {
-        T* to = x.c + c;
-        multiply<vectors.value>(d, rows, a, x.b + c, wide, p.depth,
-                                [=](std::int64_t r, int v, auto sum)
-                                    HWY_ATTR { hn::Store(sum, d, to + r * wide + v * lanes); });
-        c += vectors.value * lanes;
-      };
-      const std::int64_t left = (wide - c) / lanes;
-      with_vectors(left >= kVectors ? kVectors : left >= 2 ? 2 : 1, run);
-    }
+    T* to = x.c;
+    product(rows, a, x.b, wide, p.depth, wide,
+            [=](std::int64_t r, std::int64_t c, auto sum)
+                HWY_ATTR { hn::Store(sum, d, to + r * wide + c); });
     const Output out{p.c, {0, 0, p.c_stride[1], p.c_stride[2]}};
     for (std::int64_t r = 0; r < rows; ++r) {
       store_row(x.c + r * wide, columns, out, p.type,

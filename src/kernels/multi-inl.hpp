@@ -160,21 +160,13 @@ void fill_scores(const AttentionProblem& p, std::int64_t count, MultiTile<T>& x)
   const auto scale = hn::Set(d, static_cast<T>(p.scale));
   const T* shift = x.shift;
   const bool capped = p.softcap != 0;
-  for (std::int64_t c = 0; c < x.value_width;) {
-    const auto run = [&](auto vectors) HWY_ATTR {
-      T* to = x.score + c;
-      const std::int64_t pitch = x.value_width;
-      multiply<vectors.value>(d, count, Broadcast<T>{x.hidden, x.width, 1}, x.matrix + c, pitch,
-                              p.width, [=](std::int64_t r, int v, auto sum) HWY_ATTR {
-                                const auto add = hn::Set(d, capped ? T{0} : shift[r]);
-                                hn::Store(hn::MulAdd(sum, scale, add), d,
-                                          to + r * pitch + v * lanes);
-                              });
-      c += vectors.value * lanes;
-    };
-    const std::int64_t left = (x.value_width - c) / lanes;
-    with_vectors(left >= kVectors ? kVectors : left >= 2 ? 2 : 1, run);
-  }
+  T* to = x.score;
+  const std::int64_t pitch = x.value_width;
+  product(count, Broadcast<T>{x.hidden, x.width, 1}, x.matrix, pitch, p.width, pitch,
+          [=](std::int64_t r, std::int64_t c, auto sum) HWY_ATTR {
+            const auto add = hn::Set(d, capped ? T{0} : shift[r]);
+            hn::Store(hn::MulAdd(sum, scale, add), d, to + r * pitch + c);
+          });
   if (!capped) return;
   const auto cap = hn::Set(d, static_cast<T>(p.softcap));
   for (std::int64_t r = 0; r < count; ++r) {

@@ -110,38 +110,23 @@ void multi_gradients(const ScoreSetup<T>& setup, std::int64_t q, std::int64_t fi
     }
   }
   // Back through Wd and the activation.
-  for (std::int64_t c = 0; c < tile.width;) {
-    const auto run = [&](auto vectors) HWY_ATTR {
-      const T* bends = tile.bend + c;
-      T* query = x.query_sums + q * tile.width + c;
-      T* keys = x.key_sums + first * tile.width + c;
-      const std::int64_t pitch = tile.width;
-      multiply<vectors.value>(d, count, Broadcast<T>{x.slopes, wide, 1}, x.turned + c, pitch,
-                              p.value_width, [=](std::int64_t r, int v, auto sum) HWY_ATTR {
-                                const std::int64_t at = r * pitch + v * lanes;
-                                const V g = hn::Mul(sum, hn::Load(d, bends + at));
-                                hn::Store(hn::Add(hn::Load(d, keys + at), g), d, keys + at);
-                                T* own = query + v * lanes;
-                                hn::Store(hn::Add(hn::Load(d, own), g), d, own);
-                              });
-      c += vectors.value * lanes;
-    };
-    const std::int64_t left = (tile.width - c) / lanes;
-    with_vectors(left >= kVectors ? kVectors : left >= 2 ? 2 : 1, run);
-  }
-  for (std::int64_t c = 0; c < wide;) {
-    const auto run = [&](auto vectors) HWY_ATTR {
-      T* sums = x.weight_sums + c;
-      multiply<vectors.value>(d, p.width, Broadcast<T>{tile.hidden, 1, tile.width}, x.slopes + c,
-                              wide, count, [=](std::int64_t h, int v, auto sum) HWY_ATTR {
-                                T* at = sums + h * wide + v * lanes;
-                                hn::Store(hn::Add(hn::Load(d, at), sum), d, at);
-                              });
-      c += vectors.value * lanes;
-    };
-    const std::int64_t left = (wide - c) / lanes;
-    with_vectors(left >= kVectors ? kVectors : left >= 2 ? 2 : 1, run);
-  }
+  const T* bends = tile.bend;
+  T* own_query = x.query_sums + q * tile.width;
+  T* keys = x.key_sums + first * tile.width;
+  const std::int64_t pitch = tile.width;
+  product(count, Broadcast<T>{x.slopes, wide, 1}, x.turned, pitch, p.value_width, pitch,
+          [=](std::int64_t r, std::int64_t c, auto sum) HWY_ATTR {
+            const std::int64_t at = r * pitch + c;
+            const V g = hn::Mul(sum, hn::Load(d, bends + at));
+            hn::Store(hn::Add(hn::Load(d, keys + at), g), d, keys + at);
+            hn::Store(hn::Add(hn::Load(d, own_query + c), g), d, own_query + c);
+          });
+  T* sums = x.weight_sums;
+  product(p.width, Broadcast<T>{tile.hidden, 1, tile.width}, x.slopes, wide, count, wide,
+          [=](std::int64_t h, std::int64_t c, auto sum) HWY_ATTR {
+            T* at = sums + h * wide + c;
+            hn::Store(hn::Add(hn::Load(d, at), sum), d, at);
+          });
 }
 
 /// Output gradient, output and softmax of one query.

@@ -38,16 +38,6 @@ inline Panel next_panel(std::int64_t query, std::int64_t left, std::int64_t lane
   return {query, std::min(left, vectors * lanes), vectors * lanes};
 }
 
-/// Calls f with the number of vectors as a compile-time constant.
-template <class F>
-HWY_INLINE void with_vectors(std::int64_t vectors, F&& f) {
-  if (vectors == 1) return f(std::integral_constant<int, 1>());
-  if constexpr (kVectors > 2) {
-    if (vectors > 2) return f(std::integral_constant<int, kVectors>());
-  }
-  f(std::integral_constant<int, 2>());
-}
-
 /// Lane masks are kept as numbers of all-one or all-zero bits.
 template <class T>
 using LaneBits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
@@ -64,13 +54,6 @@ struct ScoreTile {
   T* spread;  // kKeyBlock x lanes, scratch for rows of the bias
   T* powers;  // additive: kKeyBlock x padded width, exponentials of the keys; else null
 };
-
-/// Numbers that a row takes in whole vectors.
-template <class T>
-std::int64_t padded(std::int64_t n) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-  return (n + lanes - 1) / lanes * lanes;
-}
 
 /// Whether scores go by exponentials of queries and keys.
 inline bool is_logistic(const AttentionProblem& p) {

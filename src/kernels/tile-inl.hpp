@@ -106,6 +106,42 @@ HWY_INLINE void multiply(DF d, std::int64_t rows, Broadcast<T> a, const T* HWY_R
   }
 }
 
+/// Calls f with the number of vectors as a compile-time constant.
+template <class F>
+HWY_INLINE void with_vectors(std::int64_t vectors, F&& f) {
+  if (vectors == 1) return f(std::integral_constant<int, 1>());
+  if constexpr (kVectors > 2) {
+    if (vectors > 2) return f(std::integral_constant<int, kVectors>());
+  }
+  f(std::integral_constant<int, 2>());
+}
+
+/// Numbers that a row takes in whole vectors.
+template <class T>
+std::int64_t padded(std::int64_t n) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  return (n + lanes - 1) / lanes * lanes;
+}
+
+/// sink(row, column, sum) over whole vectors of columns, with sum = Σ_t a(row, t) * b[t * stride +
+/// column ...].
+template <class T, class Sink>
+HWY_INLINE void product(std::int64_t rows, Broadcast<T> a, const T* b, std::ptrdiff_t stride,
+                        std::int64_t steps, std::int64_t columns, Sink&& sink) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t c = 0; c < columns;) {
+    const std::int64_t left = (columns - c) / lanes;
+    const auto run = [&](auto vectors) HWY_ATTR {
+      multiply<vectors.value>(d, rows, a, b + c, stride, steps,
+                              [&sink, c, lanes](std::int64_t r, int v, auto sum)
+                                  HWY_ATTR { sink(r, c + v * lanes, sum); });
+      c += vectors.value * lanes;
+    };
+    with_vectors(left >= kVectors ? kVectors : left >= 2 ? 2 : 1, run);
+  }
+}
+
 }  // namespace heed::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif
