@@ -10,8 +10,11 @@ import torch
 from torch import Tensor
 
 from ._attend import Part, attend
+from ._mechanisms import CLASSES, Mechanism
 
-__all__ = ["Attention"]
+# One class for each mechanism of the registry: Rotatory, CoParallel, Hierarchical …
+globals().update(CLASSES)
+__all__ = ["Attention", "Mechanism", *CLASSES]
 
 
 def _named(part: Part) -> str | dict:

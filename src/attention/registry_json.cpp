@@ -22,19 +22,14 @@ Json to_json(const OptionInfo& option) {
 Json to_json(const PartInfo& part) {
   Json options = Json::array();
   for (const OptionInfo& option : part.options) options.push_back(to_json(option));
-  return {{"id", part.id},
-          {"group", name(part.group)},
-          {"family", part.family},
-          {"title", part.title},
-          {"formula", part.formula},
-          {"paper", part.paper},
-          {"inputs", part.inputs},
-          {"time", part.time},
-          {"memory", part.memory},
-          {"advice", part.advice},
-          {"options", options},
-          {"fused", part.fused},
-          {"status", part.status == Status::built ? "built" : "planned"}};
+  return {
+      {"id", part.id},           {"group", name(part.group)},
+      {"family", part.family},   {"title", part.title},
+      {"formula", part.formula}, {"paper", part.paper},
+      {"inputs", part.inputs},   {"time", part.time},
+      {"memory", part.memory},   {"advice", part.advice},
+      {"suits", part.suits},     {"options", options},
+      {"fused", part.fused},     {"status", part.status == Status::built ? "built" : "planned"}};
 }
 
 PartSpec spec_from_json(const Json& json, std::string_view where) {

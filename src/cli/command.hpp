@@ -4,7 +4,9 @@
 namespace heed::cli {
 
 /// One function a subcommand: declares its flags and what it does. A file each.
+void add_advise(CLI::App& app);
 void add_bench(CLI::App& app);
+void add_describe(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_list(CLI::App& app);
 void add_train(CLI::App& app);

@@ -85,6 +85,7 @@ struct PartInfo {
   std::string time = "";
   std::string memory = "";
   std::string advice;
+  std::vector<std::string> suits = {};  // needs it serves, words for `heed advise`
   std::vector<OptionInfo> options = {};
   std::string fused = "";     // the kernel that serves it; empty: the reference only
   std::string promises = "";  // determinism, where it is less than rule 8 of the contract

@@ -24,6 +24,7 @@ class TaskModel : public torch::nn::Module {
   Tensor forward(const Batch& batch, Trace& trace);
 
   std::int64_t parameter_count() const;
+  const Mechanism& attention() const { return *attention_; }
 
  private:
   std::shared_ptr<FeatureModel> feature_;
