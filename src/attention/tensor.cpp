@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace heed {
 
 Tensor valid_positions(const Input& input) {
@@ -10,10 +12,18 @@ Tensor valid_positions(const Input& input) {
   return positions.unsqueeze(0) < input.lengths.unsqueeze(1);
 }
 
+Input zero_padding(Input input) {
+  if (input.lengths.defined()) {
+    input.data = input.data.masked_fill(valid_positions(input).logical_not().unsqueeze(-1), 0);
+  }
+  return input;
+}
+
 Tensor mean(const Input& input) {
-  if (!input.lengths.defined()) return input.data.mean(1);
-  const Tensor kept = input.data.masked_fill(valid_positions(input).logical_not().unsqueeze(-1), 0);
-  return kept.sum(1) / input.lengths.clamp_min(1).unsqueeze(1).to(input.data.scalar_type());
+  if (!input.lengths.defined())
+    return input.data.sum(1) / std::max<std::int64_t>(input.data.size(1), 1);
+  return zero_padding(input).data.sum(1) /
+         input.lengths.clamp_min(1).unsqueeze(1).to(input.data.scalar_type());
 }
 
 std::string shape_text(const Tensor& tensor) {

@@ -19,15 +19,18 @@ bool TraceSlot::wanted() const { return trace_->recording_; }
 
 void TraceSlot::record(TraceMap map) const {
   if (!trace_->recording_) return;
+  if (view_) map = view_->outward(std::move(map));
   map.name = name_;
   map.weights = map.weights.detach();
+  if (map.features.defined()) map.features = map.features.detach();
   trace_->maps_.push_back(std::move(map));
 }
 
 Tensor TraceSlot::replacement() const {
   trace_->seen_.insert(name_);
   const auto given = trace_->replacements_.find(name_);
-  return given == trace_->replacements_.end() ? Tensor() : given->second;
+  if (given == trace_->replacements_.end()) return {};
+  return view_ ? view_->inward(given->second) : given->second;
 }
 
 void TraceSlot::add(LossTerm term) const {
@@ -37,6 +40,10 @@ void TraceSlot::add(LossTerm term) const {
 
 void TraceSlot::add(Choice choice) const {
   choice.name = name_;
+  if (view_) {
+    choice.logp = view_->entries(choice.logp);
+    if (choice.entropy.defined()) choice.entropy = view_->entries(choice.entropy);
+  }
   trace_->choices_.push_back(std::move(choice));
 }
 

@@ -1,13 +1,53 @@
 #include "heed/mechanisms/attender.hpp"
 
+#include "heed/attention/align.hpp"
 #include "heed/base/error.hpp"
 
 namespace heed {
 namespace {
 
+using torch::nn::Linear;
+
 // [B, L, H·d] → [B, H, L, d]
 Tensor split_heads(const Tensor& x, std::int64_t heads) {
   return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2);
+}
+
+// [B, H, Q, d] → [B, Q, H·d], or [B, H·d] where one query was asked
+Tensor join_heads(const Tensor& x, bool single) {
+  const Tensor joined = x.transpose(1, 2).flatten(2);
+  return single ? joined.squeeze(1) : joined;
+}
+
+bool is_single(const Tensor& query) { return !query.defined() || query.dim() == 2; }
+
+// [B, d] → [B, 1, d]
+Tensor rows(const Tensor& query) { return query.dim() == 2 ? query.unsqueeze(1) : query; }
+
+bool needs_query(const AttentionSpec& parts) {
+  const PartInfo& score = attention_parts().find_built(Group::score, parts.score.id);
+  const PartInfo& align = attention_parts().find_built(Group::align, parts.align.id);
+  const auto resolved = [](const PartInfo& part, const PartSpec& spec) {
+    return resolve(part, spec.options, name(part.group));
+  };
+  return !std::get<MakeScore>(score.make)(resolved(score, parts.score))->query_optional() ||
+         std::get<MakeAlign>(align.make)(resolved(align, parts.align))->needs_query();
+}
+
+// Copies of the keys, the values and the pairs' masks with a heads axis; padding is silenced,
+// because a layer's gradient multiplies it.
+Asking with_heads_axis(const Asking& asking) {
+  Asking each = asking;
+  each.keys = zero_padding(asking.keys);
+  each.values = asking.values.defined()
+                    ? zero_padding({asking.values, asking.keys.lengths, ""}).data
+                    : each.keys.data;
+  if (!is_single(asking.query.data) && asking.query.data.dim() == 3)
+    each.query = zero_padding(asking.query);
+  for (Tensor* pairs : {&each.mask, &each.bias}) {
+    if (pairs->defined() && pairs->dim() == 3) *pairs = pairs->unsqueeze(1);
+  }
+  return each;
 }
 
 }  // namespace
@@ -17,47 +57,131 @@ AttenderImpl::AttenderImpl(const MechanismProblem& problem, std::int64_t query_d
     : output_dim_(value_dim > 0 ? value_dim : key_dim) {
   const PartInfo& queries = mechanism_parts().find_built(Group::queries, problem.parts.queries.id);
   const Options options = resolve(queries, problem.parts.queries.options, "queries");
+  const bool hops = queries.id == "multi-hop", many = queries.id == "multi-head";
+  const bool shared_keys = many && !get<bool>(options, "projections");
+  if (query_dim == 0 && (hops || shared_keys || needs_query(problem.parts))) {
+    query_dim = key_dim;
+    if (!shared_keys) own_query_ = register_parameter("q", torch::randn({query_dim}));
+  }
+  Problem sizes{.query_dim = query_dim, .key_dim = key_dim, .value_dim = output_dim_};
+  if (many) heads_ = get<std::int64_t>(options, "heads");
+  if (shared_keys) {
+    many_queries_ = register_parameter("queries", torch::randn({heads_, query_dim}));
+    output_dim_ *= heads_;
+  } else if (many) {
+    make_heads(query_dim, key_dim, output_dim_);
+    const std::int64_t each = output_dim_ / heads_;
+    sizes = {
+        .query_dim = query_dim > 0 ? each : 0, .key_dim = each, .value_dim = each, .heads = heads_};
+  } else if (hops) {
+    make_hops(options, query_dim, key_dim);
+  }
   const AttentionConfig config{.score = problem.parts.score,
                                .align = problem.parts.align,
                                .dimensionality = problem.parts.dimensionality.id,
                                .dropout = problem.parts.dropout};
-  Problem sizes{.query_dim = query_dim, .key_dim = key_dim, .value_dim = output_dim_};
-  if (queries.id == "multi-head") {
-    heads_ = get<std::int64_t>(options, "heads");
-    HEED_CHECK(output_dim_ % heads_ == 0,
-               "queries 'multi-head': {} heads do not divide the width {}", heads_, output_dim_);
-    const std::int64_t each = output_dim_ / heads_;
-    sizes = {
-        .query_dim = query_dim > 0 ? each : 0, .key_dim = each, .value_dim = each, .heads = heads_};
-    using torch::nn::Linear;
-    if (query_dim > 0) query_ = register_module("W_Q", Linear(query_dim, output_dim_));
-    key_ = register_module("W_K", Linear(key_dim, output_dim_));
-    value_ = register_module("W_V", Linear(value_dim > 0 ? value_dim : key_dim, output_dim_));
-    output_ = register_module("W_O", Linear(output_dim_, output_dim_));
-  }
   attention_ = register_module("attention", Attention(config, sizes));
+}
+
+void AttenderImpl::make_heads(std::int64_t query_dim, std::int64_t key_dim,
+                              std::int64_t value_dim) {
+  HEED_CHECK(value_dim % heads_ == 0, "queries 'multi-head': {} heads do not divide the width {}",
+             heads_, value_dim);
+  if (query_dim > 0) query_ = register_module("W_Q", Linear(query_dim, value_dim));
+  key_ = register_module("W_K", Linear(key_dim, value_dim));
+  value_ = register_module("W_V", Linear(value_dim, value_dim));
+  output_ = register_module("W_O", Linear(value_dim, value_dim));
+}
+
+void AttenderImpl::make_hops(const Options& options, std::int64_t query_dim, std::int64_t key_dim) {
+  hops_ = get<std::int64_t>(options, "hops");
+  const std::string& update = get<std::string>(options, "update");
+  HEED_CHECK(update != "add" || query_dim == output_dim_,
+             "queries 'multi-hop': update 'add' needs a query as wide as the context; they are {} "
+             "and {}; 'linear' and 'gru' take both",
+             query_dim, output_dim_);
+  if (update == "linear") {
+    linear_update_ = register_module("update", Linear(query_dim + output_dim_, query_dim));
+  } else if (update == "gru") {
+    gru_update_ = register_module("update", torch::nn::GRUCell(output_dim_, query_dim));
+  }
+  if (!get<bool>(options, "new_keys")) return;
+  for (std::int64_t hop = 1; hop <= hops_; ++hop) {
+    hop_keys_.push_back(register_module(fmt::format("W_K{}", hop), Linear(key_dim, key_dim)));
+  }
+}
+
+std::vector<std::string> AttenderImpl::slots(const std::string& name) const {
+  if (hops_ == 0) return {name};
+  std::vector<std::string> names;
+  for (std::int64_t hop = 1; hop <= hops_; ++hop)
+    names.push_back(fmt::format("{}/hop {}", name, hop));
+  return names;
 }
 
 Tensor AttenderImpl::attend(const Tensor& query, const Input& keys, const TraceSlot& slot) {
   return attend({.query = {.data = query, .lengths = {}, .name = ""}, .keys = keys}, slot);
 }
 
-Tensor AttenderImpl::attend(const Asking& asking, const TraceSlot& slot) {
-  return output_ ? attend_heads(asking, slot) : attention_->attend(asking, slot);
+Tensor AttenderImpl::attend(const Asking& given, const TraceSlot& slot) {
+  Asking asking = given;
+  Tensor& query = asking.query.data;
+  if (!query.defined() && own_query_.defined())
+    query = own_query_.expand({asking.keys.data.size(0), -1});
+  if (hops_ == 0) return look(asking, slot);
+  const Input keys = hop_keys_.empty() ? asking.keys : zero_padding(asking.keys);
+  if (!asking.values.defined()) asking.values = keys.data;
+  Tensor context;
+  for (std::int64_t hop = 0; hop < hops_; ++hop) {
+    if (hop > 0) query = next_query(query, context);
+    if (!hop_keys_.empty())
+      asking.keys.data = hop_keys_[static_cast<std::size_t>(hop)]->forward(keys.data);
+    context = look(asking, slot[fmt::format("hop {}", hop + 1)]);
+  }
+  return context;
 }
 
-Tensor AttenderImpl::attend_heads(const Asking& asking, const TraceSlot& slot) {
-  Asking each = asking;
-  const Tensor& query = asking.query.data;
-  const bool single = !query.defined() || query.dim() == 2;
-  if (query.defined()) {
-    each.query.data = split_heads(query_->forward(single ? query.unsqueeze(1) : query), heads_);
+Tensor AttenderImpl::next_query(const Tensor& query, const Tensor& context) {
+  if (linear_update_) return linear_update_->forward(torch::cat({query, context}, -1));
+  if (!gru_update_) return query + context;
+  return gru_update_->forward(context.flatten(0, -2), query.flatten(0, -2)).view_as(query);
+}
+
+Tensor AttenderImpl::look(const Asking& asking, const TraceSlot& slot) {
+  if (output_) return look_with_heads(asking, slot);
+  return many_queries_.defined() ? look_with_shared_keys(asking, slot)
+                                 : attention_->attend(asking, slot);
+}
+
+Tensor AttenderImpl::look_with_heads(const Asking& asking, const TraceSlot& slot) {
+  Asking each = with_heads_axis(asking);
+  const bool single = is_single(asking.query.data);
+  if (query_) each.query.data = split_heads(query_->forward(rows(each.query.data)), heads_);
+  each.keys.data = split_heads(key_->forward(each.keys.data), heads_);
+  each.values = split_heads(value_->forward(each.values), heads_);
+  return output_->forward(join_heads(attention_->attend(each, slot), single));
+}
+
+Tensor AttenderImpl::look_with_shared_keys(const Asking& asking, const TraceSlot& slot) {
+  Asking each = with_heads_axis(asking);
+  const Tensor& query = each.query.data;
+  const Tensor learned = many_queries_.view({1, heads_, 1, -1});  // [1, M, 1, d_q]
+  bool single = is_single(query);
+  Tensor many;
+  if (!query.defined()) {
+    many = learned.expand({each.keys.data.size(0), -1, -1, -1});
+  } else if (query.dim() == 4) {
+    HEED_CHECK(query.size(1) == heads_, "queries 'multi-head': {} queries were given for {} heads",
+               query.size(1), heads_);
+    many = query;
+    single = query.size(2) == 1;
+  } else {
+    many = rows(query).unsqueeze(1) + learned;
   }
-  const Tensor& values = asking.values.defined() ? asking.values : asking.keys.data;
-  each.keys.data = split_heads(key_->forward(asking.keys.data), heads_);
-  each.values = split_heads(value_->forward(values), heads_);
-  const Tensor context = attention_->attend(each, slot).transpose(1, 2).flatten(2);
-  return output_->forward(single ? context.squeeze(1) : context);
+  each.query.data = many;
+  each.keys.data = each.keys.data.unsqueeze(1);
+  each.values = each.values.unsqueeze(1);
+  return join_heads(attention_->attend(each, slot), single);
 }
 
 }  // namespace heed

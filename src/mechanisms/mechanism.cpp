@@ -2,11 +2,69 @@
 
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
+#include "mechanisms/parts.hpp"
 
 namespace heed {
+namespace {
 
-void Inputs::set(const std::string& name, Tensor data, Tensor lengths) {
-  inputs_[name] = {.data = std::move(data), .lengths = std::move(lengths), .name = name};
+using NamedWidth = MechanismProblem::NamedWidth;
+
+std::string in_words(const std::vector<InputNeed>& needs) {
+  std::vector<std::string> words;
+  for (const InputNeed& need : needs) {
+    const std::string what = need.more           ? "one input or more"
+                             : need.name.empty() ? (words.empty() ? "an input" : "another input")
+                                                 : "'" + need.name + "'";
+    words.push_back(what + (need.levels ? " in levels (words in sentences …)" : ""));
+  }
+  return join(words, ", ");
+}
+
+std::string in_words(const std::vector<NamedWidth>& inputs) {
+  std::vector<std::string> words;
+  for (const NamedWidth& input : inputs)
+    words.push_back("'" + input.name + "'" +
+                    (input.levels > 0 ? fmt::format(" in {} levels", input.levels) : ""));
+  return inputs.empty() ? "nothing" : join(words, ", ");
+}
+
+/// The inputs an entry takes, in its order. What it names goes by name, the rest by the task's
+/// order; a text is never split to make an input that is not there.
+std::vector<NamedWidth> choose_inputs(const PartInfo& info, const std::vector<NamedWidth>& given) {
+  std::vector<NamedWidth> left = given, chosen;
+  const auto missing = [&] {
+    return InputError(fmt::format("mechanism '{}': it takes {}; the task gives {}", info.id,
+                                  in_words(info.takes), in_words(given)));
+  };
+  // Named ones leave the order first.
+  std::vector<NamedWidth> named;
+  for (const InputNeed& need : info.takes) {
+    if (need.name.empty()) continue;
+    const auto found = std::find_if(left.begin(), left.end(),
+                                    [&](const NamedWidth& x) { return x.name == need.name; });
+    if (found == left.end()) throw missing();
+    named.push_back(*found);
+    left.erase(found);
+  }
+  for (const InputNeed& need : info.takes) {
+    std::vector<NamedWidth>& from = need.name.empty() ? left : named;
+    if (from.empty() || (need.levels && from.front().levels == 0)) throw missing();
+    do {
+      chosen.push_back(from.front());
+      from.erase(from.begin());
+    } while (need.more && !from.empty());
+  }
+  return chosen;
+}
+
+}  // namespace
+
+void Inputs::set(const std::string& name, Tensor data, Tensor lengths,
+                 std::vector<Segments> levels) {
+  inputs_[name] = {.data = std::move(data),
+                   .lengths = std::move(lengths),
+                   .name = name,
+                   .levels = std::move(levels)};
 }
 
 const Input& Inputs::operator[](const std::string& name) const {
@@ -25,11 +83,12 @@ Context concat(std::initializer_list<Tensor> parts) {
 std::shared_ptr<Mechanism> make_mechanism(MechanismProblem problem) {
   const Registry& parts = mechanism_parts();
   const PartInfo& info = parts.find_built(Group::mechanism, problem.parts.mechanism.id);
-  parts.find_built(Group::queries, problem.parts.queries.id);
+  const PartInfo& queries = parts.find_built(Group::queries, problem.parts.queries.id);
   parts.find_built(Group::position, problem.parts.position.id);
   problem.options = resolve(info, problem.parts.mechanism.options, "mechanism");
-  HEED_CHECK(!problem.inputs.empty(), "mechanism '{}': it has no input", info.id);
-  return std::get<MakeMechanism>(info.make)(problem);
+  problem.inputs = choose_inputs(info, problem.inputs);
+  const MakeMechanism& make = std::get<MakeMechanism>(info.make);
+  return queries.id == "capsule" ? make_capsules(make, problem) : make(problem);
 }
 
 }  // namespace heed

@@ -11,6 +11,7 @@ class NoAttention : public Mechanism {
 
   Context forward(const Inputs& in, Trace&) override {
     const Input& x = in[input_];
+    if (x.data.size(1) == 0) return x.data.sum(1);
     if (!x.lengths.defined()) return x.data.select(1, -1);
     const Tensor last =
         (x.lengths - 1).clamp_min(0).view({-1, 1, 1}).expand({-1, 1, x.data.size(2)});
@@ -19,6 +20,9 @@ class NoAttention : public Mechanism {
 
   std::int64_t output_dim() const override { return dim_; }
   bool uses_query() const override { return false; }
+  std::vector<WiringStep> wiring() const override {
+    return {{.name = "", .query = "", .keys = "", .output = "last of " + input_}};
+  }
 
  private:
   std::string input_;
@@ -39,8 +43,7 @@ PartInfo no_attention() {
       .time = "O(d)",
       .memory = "O(d)",
       .advice = "the last state alone: what the encoder does without attention",
-      .make = MakeMechanism(
-          [](const MechanismProblem& problem) { return std::make_shared<NoAttention>(problem); }),
+      .make = makes<NoAttention>(),
   };
 }
 

@@ -5,9 +5,9 @@ namespace {
 
 class Singular : public Mechanism {
  public:
-  explicit Singular(const MechanismProblem& problem)
-      : input_(problem.inputs.front().name), dim_(problem.inputs.front().dim) {
-    attention_ = register_module("attention", Attender(problem, problem.query_dim, dim_));
+  explicit Singular(const MechanismProblem& problem) : input_(problem.inputs.front().name) {
+    attention_ = register_module("attention",
+                                 Attender(problem, problem.query_dim, problem.inputs.front().dim));
   }
 
   Context forward(const Inputs& in, Trace& trace) override {
@@ -16,9 +16,13 @@ class Singular : public Mechanism {
 
   std::int64_t output_dim() const override { return attention_->output_dim(); }
 
+  std::vector<WiringStep> wiring() const override {
+    return {{.name = "attention", .query = "q", .keys = input_, .output = "c"},
+            {.name = "", .query = "", .keys = "", .output = "c"}};
+  }
+
  private:
   std::string input_;
-  std::int64_t dim_;
   Attender attention_{nullptr};
 };
 
@@ -36,9 +40,19 @@ PartInfo singular() {
       .time = "one attention",
       .memory = "one attention",
       .advice = "start here: one input, one attention module",
-      .make = MakeMechanism(
-          [](const MechanismProblem& problem) { return std::make_shared<Singular>(problem); }),
+      .make = makes<Singular>(),
   };
+}
+
+// NNDL's name, beside saliency, for what the survey calls singular.
+PartInfo focus() {
+  PartInfo info = singular();
+  info.id = "focus";
+  info.family = "selection";
+  info.title = "Focus (query-driven)";
+  info.paper = "Qiu, NNDL ch. 8";
+  info.advice = "top-down: a query selects";
+  return info;
 }
 
 }  // namespace heed

@@ -8,24 +8,24 @@
 
 namespace heed {
 
-/// Holds the gradients of Σ f(inputs) ∘ r, r fixed and random, against central differences in
-/// float64, element by element. Every input must be a float64 leaf.
-inline void check_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& f,
-                            std::vector<Tensor> inputs, const std::string& what) {
-  for (Tensor& input : inputs) input = input.detach().clone().set_requires_grad(true);
+/// Holds the gradients of Σ f() ∘ r, r fixed and random, against central differences in float64,
+/// element by element. `f` reads the leaves; one it does not use must make no difference. Of a leaf
+/// with more than `most` elements, about so many are checked, evenly spread.
+inline void check_leaf_gradients(const std::function<Tensor()>& f, std::vector<Tensor> leaves,
+                                 const std::string& what, std::int64_t most = INT64_MAX) {
   torch::manual_seed(11);
-  const Tensor first = f(inputs);
-  const Tensor r = torch::randn_like(first);
-  const auto loss = [&] { return (f(inputs) * r).sum(); };
+  const Tensor r = torch::randn_like(f());
+  const auto loss = [&] { return (f() * r).sum(); };
   const auto gradients =
-      torch::autograd::grad({loss()}, inputs, {}, {}, false, /*allow_unused=*/true);
+      torch::autograd::grad({loss()}, leaves, {}, {}, false, /*allow_unused=*/true);
   constexpr double kStep = 1e-5;
   torch::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    ASSERT_TRUE(gradients[i].defined()) << what << ": input " << i << " has no gradient";
-    Tensor flat = inputs[i].view({-1});
-    const Tensor gradient = gradients[i].reshape({-1});
-    for (std::int64_t j = 0; j < flat.numel(); ++j) {
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    Tensor flat = leaves[i].view({-1});
+    const Tensor gradient =
+        gradients[i].defined() ? gradients[i].reshape({-1}) : torch::zeros_like(flat);
+    const std::int64_t stride = std::max<std::int64_t>(flat.numel() / most, 1);
+    for (std::int64_t j = 0; j < flat.numel(); j += stride) {
       const double kept = flat[j].item<double>();
       flat[j] = kept + kStep;
       const double above = loss().item<double>();
@@ -37,6 +37,17 @@ inline void check_gradients(const std::function<Tensor(const std::vector<Tensor>
           << what << ": input " << i << ", element " << j;
     }
   }
+}
+
+/// The same for a function of its inputs, each of which must have a gradient.
+inline void check_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& f,
+                            std::vector<Tensor> inputs, const std::string& what) {
+  for (Tensor& input : inputs) input = input.detach().clone().set_requires_grad(true);
+  const auto gradients =
+      torch::autograd::grad({f(inputs).sum()}, inputs, {}, {}, false, /*allow_unused=*/true);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    ASSERT_TRUE(gradients[i].defined()) << what << ": input " << i << " has no gradient";
+  check_leaf_gradients([&] { return f(inputs); }, inputs, what);
 }
 
 }  // namespace heed

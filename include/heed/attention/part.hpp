@@ -72,6 +72,13 @@ using MakeMechanism = std::function<std::shared_ptr<Mechanism>(const MechanismPr
 using MakeFeature = std::function<std::shared_ptr<FeatureModel>(const FeatureProblem&)>;
 using Maker = std::variant<std::monostate, MakeScore, MakeAlign, MakeMechanism, MakeFeature>;
 
+/// One input that a mechanism takes.
+struct InputNeed {
+  std::string name = "";  // empty: whatever comes next in the task's order
+  bool more = false;      // and all that follow
+  bool levels = false;    // with its segments, see Input::levels
+};
+
 /// One entry of the registry: all that the config, the command line, the documentation, the tests
 /// and Python know of a part.
 struct PartInfo {
@@ -87,8 +94,9 @@ struct PartInfo {
   std::string advice;
   std::vector<std::string> suits = {};  // needs it serves, words for `heed advise`
   std::vector<OptionInfo> options = {};
-  std::string fused = "";     // the kernel that serves it; empty: the reference only
-  std::string promises = "";  // determinism, where it is less than rule 8 of the contract
+  std::string fused = "";               // the kernel that serves it; empty: the reference only
+  std::string promises = "";            // determinism, where it is less than rule 8 of the contract
+  std::vector<InputNeed> takes = {{}};  // of a mechanism
   Status status = Status::built;
   double error_factor = 2;  // allowed error, in units of the plain formula's in the same type
   std::function<Reasons(const Problem&)> unsupported = {};

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct TraceMap {
   Tensor weights;        // [B, axes…], detached
   Tensor query_lengths;  // [B]; undefined: all valid
   Tensor key_lengths;
+  Tensor features = {};  // [B, axes…, D] where each feature has weights of its own; `weights` is
+                         // then their mean. What `replace` takes to give the same output.
 
   /// The weights of one entry, cut to its lengths.
   Tensor entry(std::int64_t b) const;
@@ -40,13 +43,30 @@ struct Choice {
 
 class Trace;
 
+/// How a module that works on a batch of its own (every sentence an entry) is seen from outside.
+struct TraceView {
+  std::function<TraceMap(TraceMap)> outward;  // a map of the module's batch → of the caller's
+  std::function<Tensor(Tensor)> inward;       // given weights, the other way
+  std::function<Tensor(Tensor)> entries;      // a number for each of the module's entries → [B]
+};
+
 /// The place of one attention module in a trace.
 class TraceSlot {
  public:
   TraceSlot(Trace& trace, std::string name) : trace_(&trace), name_(std::move(name)) {}
 
   /// A place below this one: "document/sentence".
-  TraceSlot operator[](const std::string& name) const { return {*trace_, name_ + "/" + name}; }
+  TraceSlot operator[](const std::string& name) const {
+    TraceSlot below(*trace_, name_ + "/" + name);
+    below.view_ = view_;
+    return below;
+  }
+  /// The same place, for a module with a batch of its own.
+  TraceSlot through(TraceView view) const {
+    TraceSlot same(*trace_, name_);
+    same.view_ = std::make_shared<const TraceView>(std::move(view));
+    return same;
+  }
 
   /// True if somebody will look: the module then has to compute its weights.
   bool wanted() const;
@@ -61,6 +81,7 @@ class TraceSlot {
  private:
   Trace* trace_;
   std::string name_;
+  std::shared_ptr<const TraceView> view_;
 };
 
 /// How weights are seen and replaced. Every mechanism writes its maps here when asked; `replace`
@@ -71,7 +92,22 @@ class Trace {
   Trace() = default;
   static Trace recording();
 
-  TraceSlot operator[](const std::string& name) { return {*this, name}; }
+  TraceSlot operator[](const std::string& name) { return {*this, within_ + name}; }
+
+  /// While it lives, all slots are below `name`: for a mechanism inside another.
+  class Within {
+   public:
+    Within(Trace& trace, const std::string& name) : trace_(&trace), before_(trace.within_) {
+      trace.within_ += name + "/";
+    }
+    ~Within() { trace_->within_ = before_; }
+    Within(const Within&) = delete;
+    Within& operator=(const Within&) = delete;
+
+   private:
+    Trace* trace_;
+    std::string before_;
+  };
 
   /// `weights` [B, H, Q, K], or [B, K] for one head and one query. Kept as given: the gradient
   /// flows to it.
@@ -91,6 +127,7 @@ class Trace {
   friend class TraceSlot;
 
   bool recording_ = false;
+  std::string within_;
   std::vector<TraceMap> maps_;
   std::vector<LossTerm> losses_;
   std::vector<Choice> choices_;

@@ -9,11 +9,13 @@
 
 namespace heed {
 
-/// What a mechanism is made for. `inputs` are the feature inputs in the task's order.
+/// What a mechanism is made for. `inputs` are the feature inputs in the task's order; the mechanism
+/// sees those it takes, in the order of its registry entry.
 struct MechanismProblem {
   struct NamedWidth {
     std::string name;
     std::int64_t dim = 0;
+    std::int64_t levels = 0;  // how many of Input::levels it comes with
   };
   AttentionSpec parts;
   Options options;  // of the mechanism, resolved
@@ -25,11 +27,13 @@ struct MechanismProblem {
 /// Named inputs of a mechanism.
 class Inputs {
  public:
-  void set(const std::string& name, Tensor data, Tensor lengths = {});
+  void set(const std::string& name, Tensor data, Tensor lengths = {},
+           std::vector<Segments> levels = {});
   /// InputError with the nearest name when it is not there.
   const Input& operator[](const std::string& name) const;
 
-  /// [B, d_q], or [B, Q, d_q]; undefined: the mechanism asks with nothing.
+  /// [B, d_q], or [B, Q, d_q]; undefined: the mechanism asks with nothing. [B, M, 1, d_q]: the M
+  /// queries of multi-head attention without projections.
   Tensor query;
 
  private:
@@ -41,6 +45,14 @@ using Context = Tensor;
 
 Context concat(std::initializer_list<Tensor> parts);
 
+/// One attention module of a wiring, for `heed describe` and the diagrams.
+struct WiringStep {
+  std::string name;    // its slot in the trace
+  std::string query;   // where its query comes from; empty: it asks with nothing
+  std::string keys;    // where its keys and values come from
+  std::string output;  // what the formula calls its context
+};
+
 /// A wiring of attention modules over named inputs.
 class Mechanism : public torch::nn::Module {
  public:
@@ -50,7 +62,16 @@ class Mechanism : public torch::nn::Module {
   virtual bool uses_query() const { return true; }
   /// True if the context is a logit a class already: no output model follows.
   virtual bool gives_logits() const { return false; }
+  /// The attention modules in the order they run, then what is made of them: a last step with no
+  /// name, whose `output` is the context.
+  virtual std::vector<WiringStep> wiring() const { return {}; }
 };
+
+/// How a registry entry makes an M.
+template <class M>
+MakeMechanism makes() {
+  return [](const MechanismProblem& problem) { return std::make_shared<M>(problem); };
+}
 
 /// The module of `parts.mechanism`; InputError for what is unknown, planned or does not fit.
 std::shared_ptr<Mechanism> make_mechanism(MechanismProblem problem);
