@@ -33,7 +33,7 @@ def attend_compiled(query: Tensor | None, key: Tensor, value: Tensor, tensors: d
     # torch.compile no longer takes a number for a constant once it has changed; as tensors they may change.
     numbers = {}
     align = call["align"] if isinstance(call["align"], str) else call["align"]["id"]
-    if call["dropout_p"] != 0 or align == "hard":
+    if call["dropout_p"] != 0 or align in ("hard", "reinforced"):
         seed = call["seed"]
         if seed is None:
             numbers["number.seed"] = torch.randint(2**63 - 1, (1,))

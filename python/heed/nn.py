@@ -58,7 +58,7 @@ class Attention(torch.nn.Module):
         params = {name: getattr(self, name) for name in self._names}
         options.setdefault("dropout_p", self.dropout if self.training else 0.0)
         align = self.align
-        if not self.training and (align if isinstance(align, str) else align["id"]) == "hard":
+        if not self.training and (align if isinstance(align, str) else align["id"]) in ("hard", "reinforced"):
             align = {**({"id": align} if isinstance(align, str) else align), "mode": "argmax"}
         result = attend(
             query,

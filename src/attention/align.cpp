@@ -2,11 +2,33 @@
 
 #include <limits>
 
+#include "heed/attention/registry.hpp"
+
 namespace heed {
 
 Tensor both(const Tensor& keep, const Tensor& also) {
   if (!keep.defined()) return also;
   return also.defined() ? keep.logical_and(also) : keep;
+}
+
+OptionInfo entropy_option() {
+  return {.name = "entropy",
+          .fallback = 0.0,
+          .doc = "weight of the choice's entropy in the training loss: above 0 it explores longer",
+          .min = 0,
+          .max = 1e6};
+}
+
+OptionInfo baseline_option() {
+  return {.name = "baseline",
+          .fallback = 0.9,
+          .doc = "decay of the moving average that the reward is held against",
+          .min = 0,
+          .max = 0.999999};
+}
+
+ChoiceLearning choice_learning(const Options& options) {
+  return {.entropy = get<double>(options, "entropy"), .baseline = get<double>(options, "baseline")};
 }
 
 Aligned masked_softmax(const Tensor& scores, const Tensor& keep, const Tensor& sink) {

@@ -9,11 +9,15 @@ class Hard : public Align {
  public:
   explicit Hard(const Options& options)
       : sample_(get<std::string>(options, "mode") == "sample"),
-        through_(get<std::string>(options, "estimator") == "straight-through") {}
+        through_(get<std::string>(options, "estimator") == "straight-through"),
+        learning_(choice_learning(options)) {}
 
   bool sums_to_one() const override { return true; }
   bool has_logp() const override { return true; }
   bool draws() const override { return sample_; }
+  std::optional<ChoiceLearning> learning() const override {
+    return sample_ && !through_ ? std::optional(learning_) : std::nullopt;
+  }
   bool has_form() const override { return true; }
   AlignForm form(const AlignInput&, const Params&) const override {
     return {.kind = AlignForm::Kind::hard, .sample = sample_, .straight_through = through_};
@@ -22,7 +26,8 @@ class Hard : public Align {
   Aligned reference(const AlignInput& in, const Params&) const override {
     Aligned soft = masked_softmax(in.scores, in.keep);
     if (in.scores.size(-1) == 0) {
-      return {.weights = soft.weights, .lse = soft.lse, .logp = torch::zeros_like(soft.lse)};
+      const Tensor none = torch::zeros_like(soft.lse);
+      return {.weights = soft.weights, .lse = soft.lse, .logp = none, .choice_entropy = none};
     }
     const Tensor p = soft.weights.detach();
     Tensor chosen = p.argmax(-1, true);  // the first of the largest
@@ -40,11 +45,17 @@ class Hard : public Align {
     const Tensor logp =
         torch::where(some, torch::where(some, score, 0.0) - torch::where(some, soft.lse, 0.0), 0.0);
     if (through_) hot = hot + (soft.weights - p);
-    return {.weights = hot, .lse = soft.lse.detach(), .logp = logp};
+    // Where the weight is 0 its slope would be 0 · ∞.
+    const Tensor safe = torch::where(soft.weights > 0, soft.weights, 1.0);
+    return {.weights = hot,
+            .lse = soft.lse.detach(),
+            .logp = logp,
+            .choice_entropy = -torch::xlogy(soft.weights, safe).sum(-1)};
   }
 
  private:
   bool sample_, through_;
+  ChoiceLearning learning_;
 };
 
 }  // namespace
@@ -71,7 +82,9 @@ PartInfo hard() {
                    .doc =
                        "where gradients to the scores come from: logp alone, or the softmax's as "
                        "if the choice were soft",
-                   .choices = {"reinforce", "straight-through"}}},
+                   .choices = {"reinforce", "straight-through"}},
+                  entropy_option(),
+                  baseline_option()},
       .fused = "dot, additive",
       .make = [](const Options& options) -> std::unique_ptr<Align> {
         return std::make_unique<Hard>(options);

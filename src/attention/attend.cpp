@@ -133,7 +133,7 @@ void check_numbers(const AttendOptions& options) {
 
 void check_want(const Want& want, const Align& align, const std::string& id, std::int64_t queries) {
   HEED_CHECK(!want.lse || align.has_lse(), "attend: want lse: align '{}' has none", id);
-  HEED_CHECK(!want.logp || align.has_logp(),
+  HEED_CHECK(!(want.logp || want.choice_entropy) || align.has_logp(),
              "attend: want logp: align '{}' chooses no key; 'hard' does", id);
   HEED_CHECK(want.topk >= 0, "attend: want topk is {}; it must be above 0", want.topk);
   for (const std::int64_t row : want.rows) {
@@ -164,12 +164,12 @@ void share_params(const AttendOptions& options, CheckedCall& call) {
 
 /// Which kernel serves the call, and why the others do not. Decided by types, options and parts
 /// alone, never by the batch size or the threads.
-struct Choice {
+struct KernelChoice {
   Kernel kernel;
   std::string why;
 };
 
-Choice choose_kernel(Kernel wanted, const CheckedCall& call) {
+KernelChoice choose_kernel(Kernel wanted, const CheckedCall& call) {
   if (wanted == Kernel::reference) return {Kernel::reference, "reference: as asked"};
   if (wanted == Kernel::unfused) {
     const std::string reasons = join(unfused_unsupported(call), "; ");
@@ -195,9 +195,9 @@ AttendResult run(const CheckedCall& call, Kernel kernel) {
 
 // Takes the heads axis out again, and restores the layout.
 void restore(AttendResult& result, bool heads_axis, Layout layout) {
-  for (Tensor* x :
-       {&result.output, &result.weights, &result.scores, &result.lse, &result.logp, &result.entropy,
-        &result.received, &result.topk_weights, &result.topk_keys, &result.rows}) {
+  for (Tensor* x : {&result.output, &result.weights, &result.scores, &result.lse, &result.logp,
+                    &result.choice_entropy, &result.entropy, &result.received, &result.topk_weights,
+                    &result.topk_keys, &result.rows}) {
     if (x->defined() && !heads_axis) *x = x->squeeze(1);
   }
   if (heads_axis && layout == Layout::blhd) result.output = result.output.transpose(1, 2);
@@ -268,7 +268,7 @@ AttendResult attend(const Tensor& query, const Tensor& key, const Tensor& value,
   }
   call.want = options.want;
 
-  const Choice choice = choose_kernel(options.kernel, call);
+  const KernelChoice choice = choose_kernel(options.kernel, call);
   call.own_products = choice.kernel == Kernel::unfused;
   AttendResult result = run(call, choice.kernel);
   if (options.want.kernel) result.kernel = choice.why;

@@ -5,11 +5,28 @@
 #include <cmath>
 
 #include "attention/multi.hpp"
-#include "heed/attention/align.hpp"
 #include "heed/attention/registry.hpp"
 #include "heed/base/error.hpp"
 
 namespace heed {
+namespace {
+
+std::unique_ptr<Align> make_align(const PartSpec& spec) {
+  const PartInfo& info = attention_parts().find_built(Group::align, spec.id);
+  return std::get<MakeAlign>(info.make)(resolve(info, spec.options, "align"));
+}
+
+/// A sum for each batch entry of [B, Q] or [B, H, Q], without the padding among the queries.
+Tensor sum_of_rows(const Tensor& rows, const Input& query) {
+  Tensor all = rows.dim() == 2 ? rows.unsqueeze(1) : rows;
+  if (query.lengths.defined()) {
+    const Tensor place = torch::arange(all.size(-1), query.lengths.options());
+    all = torch::where(place < query.lengths.view({-1, 1, 1}), all, 0.0);
+  }
+  return all.flatten(1).sum(1);
+}
+
+}  // namespace
 
 Tensor SizedParam::initial() const {
   Tensor value = torch::zeros(shape);
@@ -41,8 +58,7 @@ std::vector<SizedParam> parameters_of(const PartSpec& score_spec, const PartSpec
   }
   const auto score =
       std::get<MakeScore>(score_info.make)(resolve(score_info, score_spec.options, "score"));
-  const auto align =
-      std::get<MakeAlign>(align_info.make)(resolve(align_info, align_spec.options, "align"));
+  const auto align = make_align(align_spec);
   Letters letters = score->default_sizes(problem);
   letters.merge(align->default_sizes(problem));
   letters.insert(
@@ -69,6 +85,9 @@ AttentionImpl::AttentionImpl(AttentionConfig config, const Problem& problem)
     for (std::int64_t h = 0; h < problem.heads; ++h) heads.push_back(param.initial());
     register_parameter(param.info.name, problem.heads == 1 ? heads.front() : torch::stack(heads));
   }
+  const auto align = make_align(config_.align);
+  draws_ = align->draws();
+  learning_ = align->learning();
 }
 
 Tensor AttentionImpl::attend(const Tensor& query, const Input& keys, const TraceSlot& slot) {
@@ -94,8 +113,8 @@ Tensor AttentionImpl::attend(const Asking& asking, const TraceSlot& slot) {
                         .causal = asking.causal,
                         .lengths = keys.lengths};
   options.dropout_p = is_training() ? config_.dropout : 0;
-  // Outside training a hard choice is the best one.
-  if (options.align.id == "hard" && !is_training()) options.align.options["mode"] = "argmax";
+  // Outside training a choice is the best one.
+  if (draws_ && !is_training()) options.align.options["mode"] = "argmax";
   options.want.weights = slot.wanted();
   if (Tensor given = slot.replacement(); given.defined()) {
     // [B, K], [B, Q, K] or [B, H, Q, K], as the tensors have it.
@@ -105,6 +124,9 @@ Tensor AttentionImpl::attend(const Asking& asking, const TraceSlot& slot) {
     options.weights = given;
     options.params.clear();
   }
+  const bool chooses = learning_ && is_training() && !options.weights.defined();
+  options.want.logp = chooses;
+  options.want.choice_entropy = chooses && learning_->entropy > 0;
   const Tensor& values = asking.values.defined() ? asking.values : keys.data;
   const AttendResult result = heed::attend(queries, keys.data, values, options);
   if (slot.wanted()) {
@@ -117,6 +139,15 @@ Tensor AttentionImpl::attend(const Asking& asking, const TraceSlot& slot) {
                  .weights = heads_axis ? weights : weights.unsqueeze(1),
                  .query_lengths = asking.query.lengths,
                  .key_lengths = keys.lengths});
+  }
+  if (chooses) {
+    Choice choice{.name = {}, .logp = sum_of_rows(result.logp, asking.query)};
+    if (result.choice_entropy.defined()) {
+      choice.entropy = sum_of_rows(result.choice_entropy, asking.query);
+    }
+    choice.entropy_weight = learning_->entropy;
+    choice.baseline_decay = learning_->baseline;
+    slot.add(std::move(choice));
   }
   return single ? result.output.squeeze(1) : result.output;
 }

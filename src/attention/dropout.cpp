@@ -30,4 +30,24 @@ Tensor row_uniforms(const Tensor& weights, std::uint64_t seed) {
   return uniform.to(weights.device(), weights.scalar_type());
 }
 
+Tensor pair_uniforms(const Tensor& weights, std::uint64_t seed) {
+  const std::int64_t B = weights.size(0), H = weights.size(1), Q = weights.size(2),
+                     K = weights.size(3);
+  const Tensor uniform = torch::empty({B, H, Q, K}, torch::kFloat64);
+  double* at = uniform.data_ptr<double>();
+  const auto word = [](std::int64_t x) { return static_cast<std::uint32_t>(x); };
+  for (std::int64_t row = 0; row < B * H * Q; ++row) {
+    std::array<std::uint32_t, 4> drawn{};
+    for (std::int64_t k = 0; k < K; ++k) {
+      if (k % 4 == 0) {
+        drawn = kernels::philox(
+            {0x80000000u | word(k / 4), word(row % Q), word(row / Q % H), word(row / Q / H)},
+            {word(static_cast<std::int64_t>(seed)), word(static_cast<std::int64_t>(seed >> 32))});
+      }
+      *at++ = static_cast<double>(drawn[static_cast<std::size_t>(k % 4)] >> 8) * 0x1p-24;
+    }
+  }
+  return uniform.to(weights.device(), weights.scalar_type());
+}
+
 }  // namespace heed

@@ -15,13 +15,14 @@ struct Operands {
   Tensor query, key, value, bias, sink;
   Tensor weight;         // w of additive scores
   Tensor alpha, center;  // of the alignment
+  Tensor row_bias;       // of the score
 
-  static constexpr std::size_t kCount = 8;
+  static constexpr std::size_t kCount = 9;
   std::array<Tensor, kCount> all() const {
-    return {query, key, value, bias, sink, weight, alpha, center};
+    return {query, key, value, bias, sink, weight, alpha, center, row_bias};
   }
   static Operands from(const variable_list& x) {
-    return {x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]};
+    return {x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8]};
   }
 };
 
@@ -59,6 +60,7 @@ kernels::AttentionProblem problem_of(const FusedPlan& plan, const Operands& x) {
   if (x.sink.defined()) p.sink = x.sink.const_data_ptr();
   if (x.alpha.defined()) p.alpha = x.alpha.const_data_ptr();
   if (x.center.defined()) p.center = kernel_input(x.center.unsqueeze(-1));
+  if (x.row_bias.defined()) p.row_bias = kernel_input(x.row_bias.unsqueeze(-1));
   if (x.bias.defined()) {
     p.bias = kernel_input(x.bias);
     p.bias_type = *kernel_type(x.bias.scalar_type());
@@ -76,17 +78,22 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
  public:
   /// Output, log-sum-exp, log-probability and the rows' state. The first has a gradient, the second
   /// too where the kernel can give it, the third for hard alignments.
-  static variable_list forward(AutogradContext* ctx, const Tensor& q, const Tensor& k,
-                               const Tensor& v, const std::optional<Tensor>& bias,
-                               const std::optional<Tensor>& sink,
-                               const std::optional<Tensor>& weight,
-                               const std::optional<Tensor>& alpha,
-                               const std::optional<Tensor>& center,
-                               const std::shared_ptr<FusedPlan>& plan, bool trains,
-                               bool looked_at) {
+  static variable_list forward(
+      AutogradContext* ctx, const Tensor& q, const Tensor& k, const Tensor& v,
+      const std::optional<Tensor>& bias, const std::optional<Tensor>& sink,
+      const std::optional<Tensor>& weight, const std::optional<Tensor>& alpha,
+      const std::optional<Tensor>& center, const std::optional<Tensor>& row_bias,
+      const std::shared_ptr<FusedPlan>& plan, bool trains, bool looked_at) {
     const auto or_none = [](const std::optional<Tensor>& x) { return x.value_or(Tensor()); };
-    const Operands x{
-        q, k, v, or_none(bias), or_none(sink), or_none(weight), or_none(alpha), or_none(center)};
+    const Operands x{q,
+                     k,
+                     v,
+                     or_none(bias),
+                     or_none(sink),
+                     or_none(weight),
+                     or_none(alpha),
+                     or_none(center),
+                     or_none(row_bias)};
     const kernels::AttentionProblem problem = problem_of(*plan, x);
     const auto working = q.options().dtype(working_type(q.scalar_type()));
     // A packed batch is one entry of all rows here.
@@ -159,6 +166,7 @@ class FusedAttention : public torch::autograd::Function<FusedAttention> {
          .key = kernel_output(grads[1]),
          .value = kernel_output(grads[2]),
          .bias = kernel_output(grads[3]),
+         .row_bias = data(grads[8]),
          .sink = data(grads[4]),
          .alpha = data(grads[6]),
          .center = data(grads[7]),
@@ -277,10 +285,8 @@ kernels::AttentionProblem FusedPlan::problem(const Tensor& query, const Tensor& 
   p.batch = see.B, p.heads = see.H, p.kv_heads = key.size(1);
   p.queries = see.Q, p.keys = see.K, p.width = key.size(3), p.value_width = value.size(3);
   p.query = kernel_input(query), p.key = kernel_input(key), p.value = kernel_input(value);
-  if (score == ScoreForm::Kind::additive) {
-    p.score = kernels::Score::additive;
-    p.activation = activation(act);
-  }
+  if (score == ScoreForm::Kind::additive) p.score = kernels::Score::additive;
+  p.activation = activation(act);
   p.scale = scale;
   p.softcap = softcap.value_or(0);
   p.bias = kernel_input(see.bias);
@@ -351,20 +357,22 @@ AttendResult attend_fused(const CheckedCall& call) {
              .sink = as_working(call.sink),
              .weight = as_working(score.weight),
              .alpha = as_working(plan->align.alpha),
-             .center = as_working(plan->align.center)};
+             .center = as_working(plan->align.center),
+             .row_bias = as_working(score.row_bias)};
   plan->align.alpha = plan->align.center = Tensor();
   match_heads(x.key, x.value, call.visibility.H, x.weight.defined() && x.weight.dim() == 2);
   const auto present = [](const Tensor& t) {
     return t.defined() ? std::optional(t) : std::nullopt;
   };
   const bool trains = needs_gradient(call);
-  const variable_list run = FusedAttention::apply(
-      x.query, x.key, x.value, present(x.bias), present(x.sink), present(x.weight),
-      present(x.alpha), present(x.center), plan, trains, wants_weights(call.want));
+  const variable_list run =
+      FusedAttention::apply(x.query, x.key, x.value, present(x.bias), present(x.sink),
+                            present(x.weight), present(x.alpha), present(x.center),
+                            present(x.row_bias), plan, trains, wants_weights(call.want));
 
   AttendResult result;
-  if (wants_weights(call.want)) {
-    if (trains) {
+  if (wants_weights(call.want) || call.want.choice_entropy) {
+    if (trains || call.want.choice_entropy) {
       result = attend_reference(call);
     } else {
       look_at_weights(*plan, call.want, x, run[3], result);

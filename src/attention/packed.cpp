@@ -45,8 +45,9 @@ AttendResult attend_packed(const Tensor& query, const Tensor& key, const Tensor&
              query_offsets.size(0) - 1, key_offsets.size(0) - 1);
   HEED_CHECK(!options.lengths.defined(), "attend_packed: the offsets say the lengths already");
   const Want& want = options.want;
-  HEED_CHECK(!want.weights && !want.scores && want.topk == 0 && want.rows.empty(),
-             "attend_packed: lse, logp, entropy, received and kernel can be wanted");
+  HEED_CHECK(
+      !want.weights && !want.scores && !want.choice_entropy && want.topk == 0 && want.rows.empty(),
+      "attend_packed: lse, logp, entropy, received and kernel can be wanted");
   AttendOptions inside = options;
   inside.layout = Layout::bhld;
   inside.query_offsets = query_offsets.to(torch::kInt64).contiguous();
@@ -64,7 +65,7 @@ AttendResult packed_reference(const CheckedCall& call) {
   HEED_CHECK(call.dropout_p == 0 && !call.align->draws(),
              "attend_packed: dropout and sampling need the fused kernel");
   const Visibility& see = call.visibility;
-  std::vector<std::vector<Tensor>> parts(4);
+  std::vector<std::vector<Tensor>> parts(5);
   for (std::int64_t b = 0; b < see.B; ++b) {
     const auto of = [&](const Tensor& offsets) {
       const std::int64_t first = offsets[b].item<std::int64_t>();
@@ -85,12 +86,14 @@ AttendResult packed_reference(const CheckedCall& call) {
     if (call.want.lse) parts[1].push_back(r.lse);
     if (call.want.entropy) parts[2].push_back(r.entropy);
     if (call.want.received) parts[3].push_back(r.received);
+    if (call.want.logp) parts[4].push_back(r.logp);
   }
   AttendResult result;
   result.output = parts[0].empty() ? torch::zeros_like(call.query) : torch::cat(parts[0], 2);
   if (!parts[1].empty()) result.lse = torch::cat(parts[1], 2);
   if (!parts[2].empty()) result.entropy = torch::cat(parts[2], 2);
   if (!parts[3].empty()) result.received = torch::cat(parts[3], 2);
+  if (!parts[4].empty()) result.logp = torch::cat(parts[4], 2);
   return result;
 }
 

@@ -8,59 +8,6 @@ namespace {
 
 constexpr Status kPlanned = Status::planned;
 
-std::vector<PartInfo> scores() {
-  return {
-      {.id = "biased-general",
-       .group = Group::score,
-       .title = "Biased general",
-       .formula = R"(k \cdot (W q + b))",
-       .paper = "Sordoni et al. 2016",
-       .advice = "general, with a preference among keys that needs no query",
-       .status = kPlanned},
-      {.id = "activated-general",
-       .group = Group::score,
-       .title = "Activated general",
-       .formula = R"(\mathrm{act}(k \cdot W q + b))",
-       .paper = "Ma et al. 2017 (IAN)",
-       .advice = "general, with bounded scores",
-       .status = kPlanned},
-      {.id = "low-rank-bilinear",
-       .group = Group::score,
-       .title = "Low-rank bilinear",
-       .formula = R"((U k) \cdot (V q))",
-       .paper = "Kim et al. 2017 (low-rank bilinear pooling)",
-       .advice = "general with fewer parameters, for wide queries and keys",
-       .status = kPlanned},
-      {.id = "similarity",
-       .group = Group::score,
-       .title = "Similarity (cosine, Gaussian)",
-       .formula = R"(\frac{q \cdot k}{\|q\| \|k\|}, \; -\frac{\|q - k\|^2}{2 \sigma^2})",
-       .paper = "Graves et al. 2014 (content-based addressing)",
-       .advice = "when lengths of vectors carry no meaning",
-       .status = kPlanned},
-      {.id = "location",
-       .group = Group::score,
-       .title = "Location",
-       .formula = R"((W q)_l)",
-       .paper = "Luong et al. 2015, eq. 9",
-       .advice = "when the place matters and the content does not",
-       .status = kPlanned},
-  };
-}
-
-std::vector<PartInfo> aligns() {
-  return {
-      {.id = "reinforced",
-       .group = Group::align,
-       .title = "Reinforced",
-       .formula =
-           R"(s_l \sim \mathrm{Bernoulli}(\sigma(w_s \cdot \mathrm{act}(W_s k_l + b_s))), \; \mathrm{softmax} \text{ over the selected})",
-       .paper = "Shen et al. 2018 (ReSA)",
-       .advice = "a learned choice of tokens before soft attention",
-       .status = kPlanned},
-  };
-}
-
 std::vector<PartInfo> dimensionalities() {
   return {
       {.id = "single",
@@ -215,7 +162,7 @@ std::vector<PartInfo> positions() {
 
 std::vector<PartInfo> planned_attention_parts() {
   std::vector<PartInfo> all;
-  for (auto list : {scores, aligns, dimensionalities, queries, positions}) {
+  for (auto list : {dimensionalities, queries, positions}) {
     for (PartInfo& part : list()) all.push_back(std::move(part));
   }
   return all;

@@ -73,10 +73,17 @@ struct Clean {
     if (call.own_products) {
       const ScoreForm form = call.score->operands(q, k, params);
       e = product(form.query, form.key.transpose(-1, -2));
+      if (form.row_bias.defined()) e = e + form.row_bias.unsqueeze(-1);
+      e = activate(form.act, e);
     } else {
       e = call.score->reference(q, k, params);
     }
     return folded ? unfold_queries(e, B) : e;
+  }
+
+  /// [B, H, 1 or Q, K, d_k]
+  Tensor keys_of_queries() const {
+    return folded ? k.unflatten(0, {B, k.size(0) / B}).transpose(1, 2) : k.unsqueeze(2);
   }
 
   Tensor combine(const CheckedCall& call, const Tensor& weights) const {
@@ -164,11 +171,15 @@ AttendResult attend_reference(const CheckedCall& call) {
     AlignInput input = call.align_input(type);
     input.scores = e;
     input.keep = keep;
+    input.key = clean.keys_of_queries();
     input.distance = see.distance();
     Aligned aligned = call.align->reference(input, to_type(call.align_params, type));
     weights = aligned.weights;
     if (call.want.lse) result.lse = aligned.lse.to(torch::kFloat32);
     if (call.want.logp) result.logp = aligned.logp.to(torch::kFloat32);
+    if (call.want.choice_entropy) {
+      result.choice_entropy = aligned.choice_entropy.to(torch::kFloat32);
+    }
   }
   reduce(call.want, weights, given, result);
   if (call.dropout_p > 0) weights = weights * dropout_mask(weights, call.dropout_p, call.seed);

@@ -1,6 +1,8 @@
 // A run directory: what is saved of a model, and how it is read back.
 #include <nlohmann/json.hpp>
 
+#include <set>
+
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
 #include "heed/data/safetensors.hpp"
@@ -12,28 +14,30 @@ using Json = nlohmann::json;
 
 NamedTensors state_of(const torch::nn::Module& model) {
   NamedTensors tensors;
-  for (const auto& item : model.named_parameters())
-    tensors.emplace_back(item.key(), item.value().detach());
+  for (const auto& items : {model.named_parameters(), model.named_buffers()}) {
+    for (const auto& item : items) tensors.emplace_back(item.key(), item.value().detach());
+  }
   return tensors;
 }
 
 void restore_state(torch::nn::Module& model, const std::map<std::string, Tensor>& tensors,
                    const std::string& source) {
   torch::NoGradGuard no_grad;
-  auto parameters = model.named_parameters();
-  for (auto& item : parameters) {
-    const auto saved = tensors.find(item.key());
+  std::set<std::string> names;
+  for (auto& [name, tensor] : state_of(model)) {
+    names.insert(name);
+    const auto saved = tensors.find(name);
     HEED_CHECK(saved != tensors.end(), "{}: tensor '{}' is missing; the file is of another model",
-               source, item.key());
-    HEED_CHECK(saved->second.sizes() == item.value().sizes(),
-               "{}: tensor '{}' is {}, the config makes it {}", source, item.key(),
-               shape_text(saved->second), shape_text(item.value()));
+               source, name);
+    HEED_CHECK(saved->second.sizes() == tensor.sizes(),
+               "{}: tensor '{}' is {}, the config makes it {}", source, name,
+               shape_text(saved->second), shape_text(tensor));
     HEED_CHECK(torch::isfinite(saved->second).all().item<bool>(),
-               "{}: tensor '{}' holds NaN or infinity", source, item.key());
-    item.value().copy_(saved->second);
+               "{}: tensor '{}' holds NaN or infinity", source, name);
+    Tensor(tensor).copy_(saved->second);
   }
   for (const auto& [name, tensor] : tensors) {
-    HEED_CHECK(parameters.contains(name), "{}: tensor '{}' is not of this model", source, name);
+    HEED_CHECK(names.contains(name), "{}: tensor '{}' is not of this model", source, name);
   }
 }
 

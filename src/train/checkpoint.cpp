@@ -13,6 +13,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kProgress = "heed.progress";
 constexpr const char* kModel = "model.";
+constexpr const char* kReinforce = "reinforce.";
 
 Json to_json(const EpochRecord& r) {
   return {{"epoch", r.epoch},
@@ -57,24 +58,29 @@ Progress from_json(const Json& json) {
 
 }  // namespace
 
-void save_checkpoint(const RunFiles& files, const torch::nn::Module& model, const Adam& adam,
+void save_checkpoint(const RunFiles& files, const torch::nn::Module& model,
+                     const torch::nn::Module& reinforce, const Adam& adam,
                      const Progress& progress) {
   NamedTensors tensors = adam.state();
   for (auto& [name, tensor] : state_of(model)) tensors.emplace_back(kModel + name, tensor);
+  for (auto& [name, tensor] : state_of(reinforce)) tensors.emplace_back(kReinforce + name, tensor);
   write_safetensors(files.checkpoint(), tensors, {{kProgress, to_json(progress).dump()}});
 }
 
 std::optional<Progress> load_checkpoint(const RunFiles& files, torch::nn::Module& model,
-                                        Adam& adam) {
+                                        torch::nn::Module& reinforce, Adam& adam) {
   if (!std::filesystem::exists(files.checkpoint())) return std::nullopt;
   const std::string source = files.checkpoint().string();
   const SafeTensors saved = read_safetensors(files.checkpoint());
-  std::map<std::string, Tensor> weights;
-  const std::size_t prefix = std::string_view(kModel).size();
-  for (const auto& [name, tensor] : saved.tensors) {
-    if (name.starts_with(kModel)) weights[name.substr(prefix)] = tensor;
-  }
-  restore_state(model, weights, source);
+  const auto restore = [&](torch::nn::Module& module, const std::string& prefix) {
+    std::map<std::string, Tensor> tensors;
+    for (const auto& [name, tensor] : saved.tensors) {
+      if (name.starts_with(prefix)) tensors[name.substr(prefix.size())] = tensor;
+    }
+    restore_state(module, tensors, source);
+  };
+  restore(model, kModel);
+  restore(reinforce, kReinforce);
   adam.restore(saved.tensors, source);
   try {
     return from_json(Json::parse(saved.metadata.at(kProgress)));

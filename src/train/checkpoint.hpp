@@ -21,12 +21,13 @@ struct Progress {
 };
 
 /// One file, replaced in one step: a kill leaves the old state or the new one.
-void save_checkpoint(const RunFiles& files, const torch::nn::Module& model, const Adam& adam,
+void save_checkpoint(const RunFiles& files, const torch::nn::Module& model,
+                     const torch::nn::Module& reinforce, const Adam& adam,
                      const Progress& progress);
 
-/// Restores model and optimiser; nothing when the run has no checkpoint yet.
+/// Restores model, baselines and optimiser; nothing when the run has no checkpoint yet.
 std::optional<Progress> load_checkpoint(const RunFiles& files, torch::nn::Module& model,
-                                        Adam& adam);
+                                        torch::nn::Module& reinforce, Adam& adam);
 
 /// metrics.jsonl: a line an epoch, then one for the test part.
 void save_metrics(const RunFiles& files, const std::vector<EpochRecord>& epochs,

@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "heed/attention/reinforce.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
 #include "heed/base/random.hpp"
@@ -71,7 +72,7 @@ class Trainer {
     save_vocabulary(files_, run_.vocabulary, run_.labels);
     write_file(files_.config(), to_toml(config_));
     Adam adam(*run_.model, config_.train.lr, config_.train.weight_decay);
-    if (auto saved = load_checkpoint(files_, *run_.model, adam)) {
+    if (auto saved = load_checkpoint(files_, *run_.model, *reinforce_, adam)) {
       progress_ = std::move(*saved);
       observer_.on_resume(progress_.epoch, progress_.step);
     }
@@ -94,21 +95,31 @@ class Trainer {
       if (now() - saved > config_.train.checkpoint_seconds) {
         progress_.epoch_seconds += now() - started;
         started = saved = now();
-        save_checkpoint(files_, *run_.model, adam, progress_);
+        save_checkpoint(files_, *run_.model, *reinforce_, adam, progress_);
       }
       torch::manual_seed(Random::derive(seed, progress_.step + 1));
       const Batch batch =
           collate(data_.train, batches[progress_.step], run_.vocabulary, run_.labels);
-      Trace quiet;
-      const Tensor loss =
-          torch::cross_entropy_loss(run_.model->forward(batch, quiet), batch.labels);
-      loss.backward();
+      const Tensor loss = learn(batch);
       adam.step(config_.train.clip);
       progress_.loss_sum += loss.item<double>() * static_cast<double>(batch.indices.size());
       progress_.loss_count += batch.indices.size();
       observer_.on_step(progress_.epoch, progress_.step + 1, batches.size(), loss.item<double>());
     }
     end_epoch(adam, progress_.epoch_seconds + now() - started);
+  }
+
+  // Gradients of the task's loss, of the terms the modules ask for, and of their random choices,
+  // whose reward is what each example's own loss lacks. Returns the task's loss.
+  Tensor learn(const Batch& batch) {
+    Trace trace;
+    const Tensor each = torch::cross_entropy_loss(run_.model->forward(batch, trace), batch.labels,
+                                                  {}, at::Reduction::None);
+    const Tensor loss = each.mean();
+    Tensor whole = loss + reinforce_->loss(trace.choices(), -each.detach());
+    for (const LossTerm& term : trace.losses()) whole = whole + term.value(batch.labels);
+    whole.backward();
+    return loss.detach();
   }
 
   void end_epoch(const Adam& adam, double seconds) {
@@ -132,7 +143,7 @@ class Trainer {
     progress_.step = progress_.loss_count = 0;
     progress_.loss_sum = progress_.epoch_seconds = 0;
     save_metrics(files_, progress_.epochs);
-    save_checkpoint(files_, *run_.model, adam, progress_);
+    save_checkpoint(files_, *run_.model, *reinforce_, adam, progress_);
     observer_.on_epoch(record, best);
   }
 
@@ -190,6 +201,7 @@ class Trainer {
   TrainObserver& observer_;
   Dataset data_;
   LoadedRun run_;
+  Reinforce reinforce_;
   Progress progress_;
 };
 

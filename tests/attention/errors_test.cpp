@@ -70,7 +70,10 @@ TEST_F(Errors, SuggestTheNearestPart) {
   EXPECT_THAT(of({.score = "scaled-dott"}),
               HasSubstr("unknown score 'scaled-dott'; did you mean 'scaled-dot'?"));
   EXPECT_THAT(of({.align = "reinforced"}),
-              HasSubstr("align 'reinforced' is planned, not built yet"));
+              HasSubstr("align 'reinforced': parameter Ws (h_s×d_k) is missing from params"));
+  EXPECT_THAT(
+      of({.score = "location", .params = {{"W", torch::ones({4, 8})}}}),
+      HasSubstr("there are 5 keys, W has rows for 4; a module needs the option max_keys = 5"));
   EXPECT_THAT(of({.score = "additive"}), HasSubstr("parameter W1 (h×d_q) is missing"));
   EXPECT_THAT(of({.score = "general", .params = {{"W", torch::ones({8, 7})}}}),
               HasSubstr("parameter W is 8×7, needed is d_k×d_q with d_q = 8"));

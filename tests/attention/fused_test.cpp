@@ -2,7 +2,8 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include "heed/attention/attend.hpp"
+#include "heed/attention/attention.hpp"
+#include "heed/attention/registry.hpp"
 #include "heed/base/random.hpp"
 
 namespace heed {
@@ -41,18 +42,29 @@ struct Call {
     if (random.chance(0.3)) options.window = {{pick({-1, 0, 4}), pick({-1, 1, 9})}};
     if (random.chance(0.3)) options.softcap = 3.0;
     if (random.chance(0.3)) options.dropout_p = 0.3, options.seed = seed;
-    const std::int64_t kind = pick({0, 1, 2});
-    options.score = kind == 0 ? "scaled-dot" : kind == 1 ? "dot" : "additive";
-    if (kind == 2) {
-      const std::int64_t h = pick({1, 6, 8, 13});
-      const auto each = [&](std::vector<std::int64_t> shape) {  // shared, or one for each head
-        if (random.chance(0.3)) shape.insert(shape.begin(), H);
-        return torch::randn(shape, f64);
-      };
+    const char* scores[] = {"scaled-dot",        "dot",
+                            "additive",          "additive",
+                            "similarity",        "biased-general",
+                            "activated-general", "low-rank-bilinear"};
+    const std::string score = scores[random.below(8)];
+    options.score = score;
+    const auto each = [&](std::vector<std::int64_t> shape) {  // shared, or one for each head
+      if (random.chance(0.3)) shape.insert(shape.begin(), H);
+      return torch::randn(shape, f64);
+    };
+    const std::int64_t h = pick({1, 6, 8, 13});
+    if (score == "additive") {
       options.params = {{"W1", each({h, D})}, {"W2", each({h, D})}, {"w", each({h})}};
       if (random.chance(0.5)) options.params["b"] = each({h});
+    }
+    if (score.ends_with("ed-general")) {
+      options.params = {{"W", each({D, D})},
+                        {"b", score == "biased-general" ? each({D}) : each({})}};
+    }
+    if (score == "low-rank-bilinear") options.params = {{"U", each({h, D})}, {"V", each({h, D})}};
+    if (score == "additive" || score == "activated-general") {
       const char* acts[] = {"tanh", "relu", "gelu", "sigmoid", "identity"};
-      options.score = {"additive", {{"act", std::string(acts[random.below(5)])}}};
+      options.score.options["act"] = std::string(acts[random.below(5)]);
     }
     const char* aligns[] = {"soft",  "sparsemax", "entmax15", "entmax", "sigmoid",
                             "top-k", "hard",      "local-m",  "local-p"};
@@ -195,6 +207,53 @@ TEST(Fused, WeightsThatNeedAGradientHaveOne) {
   EXPECT_TRUE(torch::equal(plain.output, r.output));
   r.weights.square().sum().backward();
   EXPECT_GT(q.grad().abs().sum().item<double>(), 0);
+}
+
+// Rule 10: over 10⁵ outputs the kernel errs at most so many times as the plain formula does.
+TEST(Fused, ErrsLittleMoreThanThePlainFormulaInFloat32) {
+  for (const PartInfo& score : attention_parts().parts()) {
+    if (score.group != Group::score || score.fused.empty()) continue;
+    torch::manual_seed(9);
+    const Problem sizes{.query_dim = 32, .key_dim = 32, .value_dim = 64, .heads = 2};
+    const Tensor q = torch::randn({8, 2, 100, 32}), k = torch::randn({8, 2, 70, 32}),
+                 v = torch::randn({8, 2, 70, 64});
+    AttendOptions options{.score = score.id};
+    for (const SizedParam& param : parameters_of(score.id, "soft", sizes))
+      options.params[param.info.name] = param.initial();
+    const auto run = [&](Kernel kernel) {
+      options.kernel = kernel;
+      return attend(q, k, v, options).output;
+    };
+    const Tensor fused = run(Kernel::fused), plain = run(Kernel::reference);
+    AttendOptions exact = options;
+    for (auto& [name, x] : exact.params) x = x.to(torch::kFloat64);
+    const Tensor truth =
+        attend(q.to(torch::kFloat64), k.to(torch::kFloat64), v.to(torch::kFloat64), exact).output;
+    const auto error = [&](const Tensor& x) {
+      return (x.to(torch::kFloat64) - truth).square().mean().sqrt().item<double>();
+    };
+    EXPECT_LE(error(fused), score.error_factor * error(plain)) << score.id;
+    EXPECT_LE((fused.to(torch::kFloat64) - truth).abs().max().item<double>(),
+              score.error_factor * (plain.to(torch::kFloat64) - truth).abs().max().item<double>())
+        << score.id;
+  }
+}
+
+TEST(Fused, UnfusedEqualsTheReferenceForEveryDotForm) {
+  for (const std::string score :
+       {"general", "biased-general", "activated-general", "low-rank-bilinear", "similarity"}) {
+    torch::manual_seed(2);
+    const Tensor q = torch::randn({2, 2, 5, 4}, torch::kFloat64),
+                 k = torch::randn({2, 2, 7, 4}, torch::kFloat64);
+    AttendOptions options{.score = score};
+    for (const SizedParam& param :
+         parameters_of(score, "soft", {.query_dim = 4, .key_dim = 4, .value_dim = 4}))
+      options.params[param.info.name] = torch::randn(param.shape, torch::kFloat64);
+    options.kernel = Kernel::unfused;
+    const Tensor unfused = attend(q, k, k, options).output;
+    options.kernel = Kernel::reference;
+    EXPECT_LT(gap(unfused, attend(q, k, k, options).output), 1e-12) << score;
+  }
 }
 
 TEST(Fused, ASecondDerivativeIsRefused) {

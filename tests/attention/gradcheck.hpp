@@ -39,14 +39,10 @@ inline void check_leaf_gradients(const std::function<Tensor()>& f, std::vector<T
   }
 }
 
-/// The same for a function of its inputs, each of which must have a gradient.
+/// The same for a function of its inputs. No gradient counts as 0.
 inline void check_gradients(const std::function<Tensor(const std::vector<Tensor>&)>& f,
                             std::vector<Tensor> inputs, const std::string& what) {
   for (Tensor& input : inputs) input = input.detach().clone().set_requires_grad(true);
-  const auto gradients =
-      torch::autograd::grad({f(inputs).sum()}, inputs, {}, {}, false, /*allow_unused=*/true);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    ASSERT_TRUE(gradients[i].defined()) << what << ": input " << i << " has no gradient";
   check_leaf_gradients([&] { return f(inputs); }, inputs, what);
 }
 

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "heed/attention/attend.hpp"
+#include "heed/attention/attention.hpp"
 
 namespace heed {
 namespace {
@@ -34,9 +34,24 @@ std::vector<Case> cases() {
           {"bias", {.bias = bias}, pairs(mask)}};
 }
 
+struct Parts {
+  PartSpec score, align = "soft";
+};
+
+// Whatever looks at keys in a way of its own.
+const Parts kParts[] = {{"scaled-dot"},
+                        {"additive"},
+                        {"biased-general"},
+                        {"activated-general"},
+                        {"low-rank-bilinear"},
+                        {"similarity"},
+                        {{"similarity", {{"kind", std::string("gaussian")}}}},
+                        {"location"},
+                        {"dot", {"reinforced", {{"mode", std::string("argmax")}}}}};
+
 TEST(Poison, OfKeysAndValuesStaysBehindEveryMask) {
   for (const Case& c : cases()) {
-    for (const std::string score : {"scaled-dot", "additive"}) {
+    for (const Parts& parts : kParts) {
       for (const double poison : kPoisons) {
         for (std::int64_t j = 0; j < 4;
              ++j) {  // poison key j; rows that do not see it must be clean
@@ -46,11 +61,11 @@ TEST(Poison, OfKeysAndValuesStaysBehindEveryMask) {
           };
           Tensor q = make(3), k = make(3), v = make(2);
           AttendOptions options = c.options;
-          options.score = score;
-          if (score == "additive") {
-            options.params = {{"W1", torch::randn({5, 3}, torch::kFloat64)},
-                              {"W2", torch::randn({5, 3}, torch::kFloat64)},
-                              {"w", torch::randn({5}, torch::kFloat64)}};
+          options.score = parts.score, options.align = parts.align;
+          const Problem sizes{.query_dim = 3, .key_dim = 3, .value_dim = 2};
+          for (const SizedParam& param : parameters_of(parts.score, parts.align, sizes)) {
+            options.params[param.info.name] =
+                torch::randn(param.shape, torch::kFloat64).set_requires_grad(true);
           }
           const Tensor clean = attend(q, k, v, options).output;
           k[0][0][j].fill_(poison);
@@ -59,7 +74,8 @@ TEST(Poison, OfKeysAndValuesStaysBehindEveryMask) {
           const Tensor out = attend(q, k, v, options).output;
           const Tensor rows = c.hidden.select(1, j).nonzero().flatten();
           if (rows.numel() == 0) continue;
-          const std::string what = std::string(c.name) + " " + score + " key " + std::to_string(j);
+          const std::string what = std::string(c.name) + " " + parts.score.id + " × " +
+                                   parts.align.id + " key " + std::to_string(j);
           const Tensor got = out[0][0].index_select(0, rows);
           EXPECT_TRUE(torch::allclose(got, clean[0][0].index_select(0, rows), 1e-12, 1e-12))
               << what;
@@ -70,8 +86,13 @@ TEST(Poison, OfKeysAndValuesStaysBehindEveryMask) {
           EXPECT_TRUE(torch::isfinite(query_gradient).all().item<bool>())
               << what << ": query gradient";
           if (rows.numel() < 4) continue;
-          EXPECT_TRUE(torch::isfinite(k.grad()).all().item<bool>()) << what << ": key gradient";
           EXPECT_TRUE(torch::isfinite(v.grad()).all().item<bool>()) << what << ": value gradient";
+          for (const auto& [name, x] : options.params) {
+            if (!x.grad().defined()) continue;  // the selector's
+            EXPECT_TRUE(torch::isfinite(x.grad()).all().item<bool>()) << what << ": " << name;
+          }
+          if (parts.score.id == "location") continue;  // does not look at keys
+          EXPECT_TRUE(torch::isfinite(k.grad()).all().item<bool>()) << what << ": key gradient";
           EXPECT_EQ(k.grad()[0][0][j].abs().sum().item<double>(), 0) << what;
         }
       }

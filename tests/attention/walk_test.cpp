@@ -37,7 +37,9 @@ std::vector<Pair> all_pairs() {
 /// Random parameters of a score and an alignment, in float64.
 Params random_params(const Pair& pair, const Problem& problem) {
   Params params;
-  for (const SizedParam& param : parameters_of(pair.score, pair.align, problem)) {
+  PartSpec score = pair.score;
+  if (score.id == "location") score.options["max_keys"] = std::int64_t{8};
+  for (const SizedParam& param : parameters_of(score, pair.align, problem)) {
     params[param.info.name] = torch::randn(param.shape, kDouble);
   }
   return params;
@@ -64,7 +66,7 @@ class EveryPair : public testing::TestWithParam<Pair> {
                .kernel = GetParam().kernel};
     options.lengths = torch::tensor({6, 4});
     // What a sample is depends on its place in the batch; the best key does not.
-    if (GetParam().align == "hard") options.align.options["mode"] = std::string("argmax");
+    if (align()->draws()) options.align.options["mode"] = std::string("argmax");
   }
 
   std::unique_ptr<Align> align() const {
@@ -189,14 +191,34 @@ double product(const Vector& a, const Vector& b) {
   return sum;
 }
 
-double plain_score(const std::string& id, const Vector& q, const Vector& k, const Params& params) {
+/// matrix · x, row by row.
+Vector times(const Tensor& matrix, const Vector& x) {
+  Vector result;
+  for (std::int64_t i = 0; i < matrix.size(0); ++i) result.push_back(product(row(matrix[i]), x));
+  return result;
+}
+
+double plain_score(const PartSpec& score, const Vector& q, const Vector& k, std::int64_t l,
+                   const Params& params) {
+  const std::string& id = score.id;
   if (id == "dot") return product(q, k);
   if (id == "scaled-dot") return product(q, k) / std::sqrt(static_cast<double>(k.size()));
+  if (id == "general") return product(k, times(params.at("W"), q));
+  if (id == "biased-general") {
+    return product(k, times(params.at("W"), q)) + product(k, row(params.at("b")));
+  }
+  if (id == "activated-general") {
+    return std::tanh(product(k, times(params.at("W"), q)) + params.at("b").item<double>());
+  }
+  if (id == "low-rank-bilinear") return product(times(params.at("U"), k), times(params.at("V"), q));
+  if (id == "location") return product(row(params.at("W")[l]), q);
   double sum = 0;
-  if (id == "general") {
-    for (std::size_t i = 0; i < k.size(); ++i)
-      sum += k[i] * product(row(params.at("W")[static_cast<std::int64_t>(i)]), q);
-    return sum;
+  if (id == "similarity" && score.options.empty()) {
+    return product(q, k) / std::sqrt(product(q, q)) / std::sqrt(product(k, k));
+  }
+  if (id == "similarity") {  // gaussian, σ = 1.5
+    for (std::size_t i = 0; i < q.size(); ++i) sum += (q[i] - k[i]) * (q[i] - k[i]);
+    return -sum / (2 * 1.5 * 1.5);
   }
   const Vector w = row(params.at("w")), b = row(params.at("b"));
   for (std::size_t i = 0; i < w.size(); ++i) {
@@ -208,20 +230,33 @@ double plain_score(const std::string& id, const Vector& q, const Vector& k, cons
 }
 
 TEST(Scores, EqualPlainLoops) {
-  for (const std::string id : {"dot", "scaled-dot", "general", "additive"}) {
+  const PartSpec gaussian{"similarity", {{"kind", std::string("gaussian")}, {"sigma", 1.5}}};
+  const PartSpec scores[] = {"dot",
+                             "scaled-dot",
+                             "general",
+                             "biased-general",
+                             "activated-general",
+                             "low-rank-bilinear",
+                             "additive",
+                             "similarity",
+                             gaussian,
+                             "location"};
+  for (const PartSpec& score : scores) {
+    const std::string& id = score.id;
     torch::manual_seed(3);
     const Problem problem = problem_for(id);
     const Tensor q = torch::randn({1, 1, 3, problem.query_dim}, kDouble),
                  k = torch::randn({1, 1, 5, problem.key_dim}, kDouble);
-    AttendOptions options{.score = id, .params = random_params({id, "soft"}, problem)};
+    AttendOptions options{.score = score, .params = random_params({id, "soft"}, problem)};
     options.want.scores = options.want.weights = true;
     const AttendResult result = attend(q, k, k, options);
     for (std::int64_t i = 0; i < 3; ++i) {
       double total = 0;
       for (std::int64_t j = 0; j < 5; ++j)
-        total += std::exp(plain_score(id, row(q[0][0][i]), row(k[0][0][j]), options.params));
+        total += std::exp(plain_score(score, row(q[0][0][i]), row(k[0][0][j]), j, options.params));
       for (std::int64_t j = 0; j < 5; ++j) {
-        const double expected = plain_score(id, row(q[0][0][i]), row(k[0][0][j]), options.params);
+        const double expected =
+            plain_score(score, row(q[0][0][i]), row(k[0][0][j]), j, options.params);
         EXPECT_NEAR(result.scores[0][0][i][j].item<double>(), expected, 1e-12) << id;
         EXPECT_NEAR(result.weights[0][0][i][j].item<double>(), std::exp(expected) / total, 1e-12)
             << id;

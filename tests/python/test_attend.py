@@ -108,7 +108,7 @@ def test_layout_and_dropout():
     [
         ({"score": "aditive"}, "did you mean 'additive'"),
         ({"score": {"id": "additive", "act": "tan"}}, "did you mean 'tanh'"),
-        ({"align": "reinforced"}, "planned, not built yet"),
+        ({"align": "reinforced"}, "parameter Ws"),
         ({"causal": True}, "3 queries and 5 keys is ambiguous"),
         ({"causal": "bottomright"}, "causal"),
         ({"scale": float("inf")}, "scale is inf"),

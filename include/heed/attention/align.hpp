@@ -1,4 +1,6 @@
 #pragma once
+#include <optional>
+
 #include "heed/attention/score.hpp"
 
 namespace heed {
@@ -9,6 +11,7 @@ struct AlignInput {
   Tensor keep;      // bool, broadcasts to the scores; undefined: all take part
   Tensor sink;      // [H], one more logit in the denominator; undefined: none
   Tensor query;     // [B, H, Q, d_q]; undefined: there is none
+  Tensor key;       // [B, H, 1 or Q, K, d_k]; 0 where masked; `form` has none
   Tensor distance;  // i + offset − j, [B or 1, 1, Q, K]; `form` has none
   Tensor lengths;   // [B] valid keys; undefined: all
   std::int64_t heads = 0, keys = 0;
@@ -19,7 +22,8 @@ struct AlignInput {
 struct Aligned {
   Tensor weights;  // [B, H, Q, K]; exactly 0 where masked
   Tensor lse;      // [B, H, Q]; −∞ for an empty row; undefined where the alignment has none
-  Tensor logp;     // [B, H, Q]: log-probability of the chosen key; undefined where none is chosen
+  Tensor logp;     // [B, H, Q]: log-probability of what was chosen; undefined where nothing is
+  Tensor choice_entropy;  // [B, H, Q]: of the distribution that the choice is drawn from
 };
 
 /// An alignment as the fused kernel knows it.
@@ -34,6 +38,17 @@ struct AlignForm {
   Tensor center;                  // local_p: [B, H, Q]
   std::int64_t window = -1;       // softmax inside ±window of the query's own position; −1: all
 };
+
+/// How a random choice is trained by REINFORCE.
+struct ChoiceLearning {
+  double entropy = 0;     // weight of the entropy term
+  double baseline = 0.9;  // decay of the moving average that the reward is held against
+};
+
+/// The two as options of an alignment.
+OptionInfo entropy_option();
+OptionInfo baseline_option();
+ChoiceLearning choice_learning(const Options& options);
 
 /// Scores to weights, row by row.
 class Align {
@@ -52,6 +67,9 @@ class Align {
   virtual bool has_lse() const { return true; }
   virtual bool has_logp() const { return false; }
   virtual bool draws() const { return false; }
+
+  /// How its choices are trained; none: it makes none, or they have gradients of their own.
+  virtual std::optional<ChoiceLearning> learning() const { return std::nullopt; }
 
   virtual bool needs_query() const { return false; }
 

@@ -28,7 +28,8 @@ struct Want {
   bool weights = false;            // [B, H, Q, K], before dropout
   bool scores = false;             // [B, H, Q, K], after bias, before mask
   bool lse = false;                // [B, H, Q], natural, float32
-  bool logp = false;               // [B, H, Q], float32: of the key that a hard alignment chose
+  bool logp = false;               // [B, H, Q], float32: of what a hard or reinforced one chose
+  bool choice_entropy = false;     // [B, H, Q]: of the distribution that it chose from
   bool entropy = false;            // [B, H, Q], of the weights, natural
   bool received = false;           // [B, H, K], Σ over queries of the weight a key gets
   bool kernel = false;             // which kernel ran, and why the others could not
@@ -66,7 +67,7 @@ struct AttendOptions {
 
 struct AttendResult {
   Tensor output;
-  Tensor weights, scores, lse, logp, entropy, received;
+  Tensor weights, scores, lse, logp, choice_entropy, entropy, received;
   Tensor topk_weights, topk_keys;
   Tensor rows;
   std::string kernel;

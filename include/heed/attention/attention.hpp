@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
+#include "heed/attention/align.hpp"
 #include "heed/attention/attend.hpp"
-#include "heed/attention/score.hpp"
 #include "heed/attention/trace.hpp"
 
 namespace heed {
@@ -52,7 +52,8 @@ class AttentionImpl : public torch::nn::Module {
 
   /// query [B, d_q] → [B, d_v]; query [B, Q, d_q] → [B, Q, d_v]; with heads [B, H, Q, d_v]. An
   /// undefined query is legal for scores that do without. The weights go to the slot when wanted,
-  /// and come from it when replaced.
+  /// and come from it when replaced. Alignments that draw do so in training only, and those that
+  /// learn by REINFORCE then leave a choice in the slot.
   Tensor attend(const Asking& asking, const TraceSlot& slot);
   /// The same for one query [B, d_q] or an unnamed [B, Q, d_q], with the keys as the values.
   Tensor attend(const Tensor& query, const Input& keys, const TraceSlot& slot);
@@ -61,6 +62,8 @@ class AttentionImpl : public torch::nn::Module {
 
  private:
   AttentionConfig config_;
+  bool draws_ = false;
+  std::optional<ChoiceLearning> learning_;
 };
 TORCH_MODULE(Attention);
 

@@ -39,13 +39,14 @@ Tensor project_rows(const Tensor& matrix, const Tensor& x);
 /// A vector [h], or one for each head [H, h], in a shape that meets [B, H, L, h].
 Tensor per_head(const Tensor& vector);
 
-/// A score as the fused kernel knows it: query · key, or weight · act(query + key).
+/// A score as the fused kernel knows it: act(query · key + row bias), or weight · act(query + key).
 struct ScoreForm {
   enum class Kind { none, dot, additive };
-  Tensor query;              // [B, H, Q, d]
-  Tensor key;                // [B, H or H_kv, K, d]
-  Tensor weight;             // additive: [h], or [H, h]
-  std::string act = "tanh";  // additive
+  Tensor query;                  // [B, H, Q, d]
+  Tensor key;                    // [B, H or H_kv, K, d]
+  Tensor weight = {};            // additive: [h], or [H, h]
+  Tensor row_bias = {};          // dot: [B, H, Q]; undefined: none
+  std::string act = "identity";  // on the sum, before the scale
 };
 
 /// A score function: a query and a key to a number.

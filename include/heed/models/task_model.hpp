@@ -56,7 +56,7 @@ struct RunFiles {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
-/// The parameters by name, as they are saved.
+/// The parameters and buffers by name, as they are saved; they share the model's memory.
 NamedTensors state_of(const torch::nn::Module& model);
 
 /// Copies saved tensors into the model; a missing, surplus or misshapen one is an InputError that
