@@ -36,6 +36,12 @@ AttenderImpl::AttenderImpl(const MechanismProblem& problem, std::int64_t query_d
     output_ = register_module("W_O", Linear(output_dim_, output_dim_));
   }
   attention_ = register_module("attention", Attention(config, sizes));
+  position_ =
+      register_module("position", make_position(problem.parts.position, {.dim = key_dim,
+                                                                         .heads = heads_,
+                                                                         .head_dim = sizes.key_dim,
+                                                                         .score = config.score.id,
+                                                                         .options = {}}));
 }
 
 Tensor AttenderImpl::attend(const Tensor& query, const Input& keys, const TraceSlot& slot) {
@@ -43,7 +49,8 @@ Tensor AttenderImpl::attend(const Tensor& query, const Input& keys, const TraceS
 }
 
 Tensor AttenderImpl::attend(const Asking& asking, const TraceSlot& slot) {
-  return output_ ? attend_heads(asking, slot) : attention_->attend(asking, slot);
+  const Asking marked = position_->mark(asking);
+  return output_ ? attend_heads(marked, slot) : attention_->attend(position_->place(marked), slot);
 }
 
 Tensor AttenderImpl::attend_heads(const Asking& asking, const TraceSlot& slot) {
@@ -56,7 +63,8 @@ Tensor AttenderImpl::attend_heads(const Asking& asking, const TraceSlot& slot) {
   const Tensor& values = asking.values.defined() ? asking.values : asking.keys.data;
   each.keys.data = split_heads(key_->forward(asking.keys.data), heads_);
   each.values = split_heads(value_->forward(values), heads_);
-  const Tensor context = attention_->attend(each, slot).transpose(1, 2).flatten(2);
+  const Tensor context =
+      attention_->attend(position_->place(each), slot).transpose(1, 2).flatten(2);
   return output_->forward(single ? context.squeeze(1) : context);
 }
 

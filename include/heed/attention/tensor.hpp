@@ -22,6 +22,9 @@ struct Input {
 /// [B, N] bool, true where a position is valid; undefined when all are.
 Tensor valid_positions(const Input& input);
 
+/// The input with zeros past each entry's length: nothing there reaches an output or a gradient.
+Input without_padding(const Input& input);
+
 /// The mean over valid positions, [B, D]; 0 for an empty sequence.
 Tensor mean(const Input& input);
 

@@ -1,4 +1,5 @@
 #pragma once
+#include "heed/attention/position.hpp"
 #include "heed/mechanisms/mechanism.hpp"
 
 namespace heed {
@@ -25,6 +26,7 @@ class AttenderImpl : public torch::nn::Module {
   std::int64_t output_dim_;
   std::int64_t heads_ = 1;
   Attention attention_{nullptr};
+  std::shared_ptr<Position> position_;
   torch::nn::Linear query_{nullptr}, key_{nullptr}, value_{nullptr}, output_{nullptr};
 };
 TORCH_MODULE(Attender);
