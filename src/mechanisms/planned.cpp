@@ -113,48 +113,11 @@ std::vector<PartInfo> selection() {
   };
 }
 
-std::vector<PartInfo> more() {
-  return {
-      {.id = "gat",
-       .group = Group::mechanism,
-       .family = "more",
-       .title = "Graph attention",
-       .formula = R"(\mathrm{LeakyReLU}(a \cdot [W h_i \| W h_j]))",
-       .paper = "Veličković et al. 2018",
-       .advice = "neighbours in a graph",
-       .status = kPlanned},
-      {.id = "gatv2",
-       .group = Group::mechanism,
-       .family = "more",
-       .title = "Graph attention, dynamic",
-       .formula = R"(a \cdot \mathrm{LeakyReLU}(W [h_i \| h_j]))",
-       .paper = "Brody et al. 2022",
-       .advice = "when which neighbour matters depends on the node",
-       .status = kPlanned},
-      {.id = "het-gat",
-       .group = Group::mechanism,
-       .family = "more",
-       .title = "Heterogeneous graph attention",
-       .formula = R"(\sum_r \beta_r \, \mathrm{gat}_r(h))",
-       .paper = "Wang et al. 2019 (HAN)",
-       .advice = "several kinds of edges",
-       .status = kPlanned},
-      {.id = "linear",
-       .group = Group::mechanism,
-       .family = "more",
-       .title = "Linear attention",
-       .formula = R"(S \leftarrow S + k \otimes v, \; o = q^\top S)",
-       .paper = "Katharopoulos et al. 2020; Yang et al. 2024 (delta rule)",
-       .advice = "very long sequences, constant memory",
-       .status = kPlanned},
-  };
-}
-
 }  // namespace
 
 std::vector<PartInfo> planned_mechanisms() {
   std::vector<PartInfo> all;
-  for (auto list : {features, selection, more}) {
+  for (auto list : {features, selection}) {
     for (PartInfo& part : list()) all.push_back(std::move(part));
   }
   return all;

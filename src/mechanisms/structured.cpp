@@ -2,19 +2,14 @@
 // are the scores.
 #include "mechanisms/structured.hpp"
 
-#include "heed/base/error.hpp"
 #include "heed/mechanisms/attender.hpp"
+#include "mechanisms/checks.hpp"
 #include "mechanisms/pool.hpp"
 
 namespace heed {
 namespace {
 
-void check_soft(const MechanismProblem& problem) {
-  HEED_CHECK(problem.parts.align.id == "soft" && problem.parts.align.options.empty(),
-             "mechanism '{}': its weights are marginals of its own structure; align '{}' has no "
-             "place in it, leave 'soft'",
-             problem.parts.mechanism.id, problem.parts.align.id);
-}
+constexpr const char* kMarginals = "its weights are marginals of its own structure";
 
 // [B, N] → [B, 1, 1, N], to meet scores.
 Tensor as_keys(const Tensor& x) { return x.defined() ? x.unsqueeze(1).unsqueeze(1) : x; }
@@ -24,7 +19,7 @@ class Selection : public Mechanism {
  public:
   explicit Selection(const MechanismProblem& problem)
       : input_(problem.inputs.front().name), normalise_(get<bool>(problem.options, "normalise")) {
-    check_soft(problem);
+    check_no_align(problem, kMarginals);
     attention_ = register_module("attention",
                                  Attender(problem, problem.query_dim, problem.inputs.front().dim));
   }
@@ -94,7 +89,7 @@ class Tree : public Mechanism {
  public:
   explicit Tree(const MechanismProblem& problem)
       : input_(problem.inputs.front().name), pool_(get<std::string>(problem.options, "pool")) {
-    check_soft(problem);
+    check_no_align(problem, kMarginals);
     const std::int64_t dim = problem.inputs.front().dim;
     attention_ = register_module("attention", Attender(problem, dim, dim));
     root_ = register_module("root", torch::nn::Linear(dim, 1));
