@@ -104,6 +104,7 @@ PartInfo sparsemax() {
       .formula = R"(\arg\min_{a \in \Delta} \|a - e\|^2)",
       .paper = "Martins & Astudillo 2016",
       .advice = "exact zeros: few keys get all the weight",
+      .suits = {"sparse", "interpretable"},
       .make = [](const Options&) -> std::unique_ptr<Align> {
         return std::make_unique<Entmax>(AlignForm::Kind::sparsemax, 2.0);
       },
@@ -117,6 +118,7 @@ PartInfo entmax15() {
       .formula = R"(\arg\max_{a \in \Delta} a \cdot e + H_{1.5}(a))",
       .paper = "Peters et al. 2019",
       .advice = "between soft and sparsemax",
+      .suits = {"sparse", "interpretable"},
       .make = [](const Options&) -> std::unique_ptr<Align> {
         return std::make_unique<Entmax>(AlignForm::Kind::entmax15, 1.5);
       },
@@ -130,6 +132,7 @@ PartInfo entmax() {
       .formula = R"(\arg\max_{a \in \Delta} a \cdot e + H_\alpha(a))",
       .paper = "Peters et al. 2019; Correia et al. 2019",
       .advice = "sparsity as a number, which may be learned (parameter alpha)",
+      .suits = {"sparse", "learned-sparsity"},
       .options = {{.name = "alpha",
                    .fallback = 1.5,
                    .doc = "α above 1: near 1 almost soft, 2 is sparsemax; params alpha comes first",

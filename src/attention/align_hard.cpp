@@ -72,6 +72,7 @@ PartInfo hard() {
       .advice =
           "one key decides; want logp and train it by a score-function estimator, or "
           "straight through",
+      .suits = {"sparse", "one-at-a-time", "interpretable"},
       .options = {{.name = "mode",
                    .fallback = std::string("sample"),
                    .doc = "sample from softmax(e), or take the largest; modules take the largest "

@@ -82,6 +82,7 @@ PartInfo local_m() {
       .time = "O(Q D)",
       .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "when query and key positions run in step",
+      .suits = {"long", "near", "latency"},
       .options = {reach_option(0)},
       .fused = "dot, additive",
       .make = [](const Options& options) -> std::unique_ptr<Align> {
@@ -100,6 +101,7 @@ PartInfo local_p() {
       .time = "O(Q D), plus the keys between the windows of neighbouring queries",
       .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "when only a window matters and its place must be found",
+      .suits = {"long", "near", "place"},
       .options = {reach_option(1),
                   {.name = "hidden",
                    .fallback = std::int64_t{0},

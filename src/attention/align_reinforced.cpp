@@ -78,6 +78,7 @@ PartInfo reinforced() {
       .time = "O(K d_k h + Q K)",
       .memory = "O(K h + Q K)",
       .advice = "a learned choice of tokens before soft attention; a row that selects none gives 0",
+      .suits = {"sparse", "long"},
       .options = {act_option(),
                   {.name = "hidden",
                    .fallback = std::int64_t{0},

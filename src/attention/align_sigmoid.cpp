@@ -30,6 +30,7 @@ PartInfo sigmoid() {
       .time = "O(Q K)",
       .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "when several keys may be wanted whole, or none",
+      .suits = {"many-at-once"},
       .fused = "dot, additive",
       .make = [](const Options&) -> std::unique_ptr<Align> { return std::make_unique<Sigmoid>(); },
   };

@@ -41,6 +41,7 @@ PartInfo top_k() {
       .time = "O(Q K)",
       .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "a fixed number of keys; ties go to the lower position",
+      .suits = {"sparse", "budget"},
       .options = {{.name = "k",
                    .fallback = std::int64_t{8},
                    .doc = "how many keys get weight",

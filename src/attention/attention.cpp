@@ -94,6 +94,15 @@ Tensor AttentionImpl::attend(const Tensor& query, const Input& keys, const Trace
   return attend({.query = {.data = query, .lengths = {}, .name = ""}, .keys = keys}, slot);
 }
 
+Tensor AttentionImpl::scores(const Asking& asking) {
+  Tensor found;
+  Asking only = asking;
+  only.weigh = [&](const Tensor& scores) { return found = scores; };
+  Trace nobody;
+  attend(only, nobody["scores"]);
+  return found;
+}
+
 Tensor AttentionImpl::attend(const Asking& asking, const TraceSlot& slot) {
   const Tensor& query = asking.query.data;
   const Input& keys = asking.keys;
@@ -115,7 +124,8 @@ Tensor AttentionImpl::attend(const Asking& asking, const TraceSlot& slot) {
   options.dropout_p = is_training() ? config_.dropout : 0;
   // Outside training a choice is the best one.
   if (draws_ && !is_training()) options.align.options["mode"] = "argmax";
-  options.want.weights = slot.wanted();
+  const Tensor& values = asking.values.defined() ? asking.values : keys.data;
+  options.want.weights = slot.wanted() || asking.see;
   if (Tensor given = slot.replacement(); given.defined()) {
     // [B, K], [B, Q, K] or [B, H, Q, K], as the tensors have it.
     if (given.dim() == 2) given = given.unsqueeze(1);
@@ -123,20 +133,29 @@ Tensor AttentionImpl::attend(const Asking& asking, const TraceSlot& slot) {
     if (!heads_axis && given.dim() == 4) given = given.squeeze(1);
     options.weights = given;
     options.params.clear();
+  } else if (asking.weigh) {
+    AttendOptions scores = options;
+    scores.want = {.scores = true};
+    scores.dropout_p = 0;
+    const Tensor e = heed::attend(queries, keys.data, values, scores).scores;
+    const Tensor weights = asking.weigh(heads_axis ? e : e.unsqueeze(1));
+    options.weights = heads_axis ? weights : weights.squeeze(1);
+    options.params.clear();
   }
   const bool chooses = learning_ && is_training() && !options.weights.defined();
   options.want.logp = chooses;
   options.want.choice_entropy = chooses && learning_->entropy > 0;
-  const Tensor& values = asking.values.defined() ? asking.values : keys.data;
   const AttendResult result = heed::attend(queries, keys.data, values, options);
-  if (slot.wanted()) {
+  if (options.want.weights) {
     // Of a weight for every feature the reader sees the mean.
-    const Tensor weights =
+    const Tensor mean =
         config_.dimensionality == "multi" ? result.weights.mean(-1) : result.weights;
+    const Tensor weights = heads_axis ? mean : mean.unsqueeze(1);
+    if (asking.see) asking.see(weights);
     slot.record({.axes = {"head", "query", "key"},
                  .query_input = asking.query.name,
                  .key_input = keys.name,
-                 .weights = heads_axis ? weights : weights.unsqueeze(1),
+                 .weights = weights,
                  .query_lengths = asking.query.lengths,
                  .key_lengths = keys.lengths});
   }

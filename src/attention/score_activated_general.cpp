@@ -46,6 +46,7 @@ PartInfo activated_general() {
       .time = "O(Q d_q d_k + Q K d_k)",
       .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "general, with bounded scores: no key can take all the weight",
+      .suits = {"bounded", "different-widths"},
       .options = {act_option()},
       .fused = "dot, after W q; b and the activation on tiles of scores",
       .make = [](const Options& options) -> std::unique_ptr<Score> {

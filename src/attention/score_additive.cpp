@@ -71,6 +71,7 @@ PartInfo additive() {
       .time = "O(Q K h + (Q d_q + K d_k) h)",
       .memory = "O((Q + K) h) fused, O(Q K h) reference",
       .advice = "the most flexible of the simple scores; strong with a single learned query",
+      .suits = {"flexible", "interpretable"},
       .options = {act_option(),
                   {.name = "hidden",
                    .fallback = std::int64_t{0},

@@ -34,6 +34,7 @@ PartInfo biased_general() {
       .time = "O(Q d_q d_k + Q K d_k)",
       .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "general, with a preference among keys that needs no query",
+      .suits = {"different-widths"},
       .fused = "dot, after W q + b",
       .make = [](const Options&) -> std::unique_ptr<Score> {
         return std::make_unique<BiasedGeneral>();

@@ -42,6 +42,7 @@ PartInfo location() {
       .time = "O(Q K d_q)",
       .memory = "O(Q K)",
       .advice = "when the place matters and the content does not",
+      .suits = {"place"},
       .options = {{.name = "max_keys",
                    .fallback = std::int64_t{512},
                    .doc = "rows of W when a module makes it: the greatest number of keys",

@@ -43,6 +43,7 @@ PartInfo low_rank_bilinear() {
       .time = "O((Q d_q + K d_k) r + Q K r)",
       .memory = "O((Q + K) r) fused, O(Q K) reference",
       .advice = "general with fewer parameters, for wide queries and keys",
+      .suits = {"few-parameters", "different-widths"},
       .options = {{.name = "rank",
                    .fallback = std::int64_t{0},
                    .doc = "r; 0 = half the narrower of query and key",

@@ -73,6 +73,7 @@ PartInfo similarity() {
       .time = "O(Q K d)",
       .memory = "O((Q + K) d) fused (cosine), O(Q K) reference, O(Q K d) Gaussian",
       .advice = "cosine when lengths of vectors carry no meaning; Gaussian for the nearest key",
+      .suits = {"unit-length", "bounded"},
       .options =
           {{.name = "kind",
             .fallback = std::string("cosine"),

@@ -81,6 +81,12 @@ AttenderImpl::AttenderImpl(const MechanismProblem& problem, std::int64_t query_d
                                .dimensionality = problem.parts.dimensionality.id,
                                .dropout = problem.parts.dropout};
   attention_ = register_module("attention", Attention(config, sizes));
+  position_ =
+      register_module("position", make_position(problem.parts.position, {.dim = key_dim,
+                                                                         .heads = heads_,
+                                                                         .head_dim = sizes.key_dim,
+                                                                         .score = config.score.id,
+                                                                         .options = {}}));
 }
 
 void AttenderImpl::make_heads(std::int64_t query_dim, std::int64_t key_dim,
@@ -124,7 +130,7 @@ Tensor AttenderImpl::attend(const Tensor& query, const Input& keys, const TraceS
 }
 
 Tensor AttenderImpl::attend(const Asking& given, const TraceSlot& slot) {
-  Asking asking = given;
+  Asking asking = position_->mark(given);
   Tensor& query = asking.query.data;
   if (!query.defined() && own_query_.defined())
     query = own_query_.expand({asking.keys.data.size(0), -1});
@@ -150,7 +156,7 @@ Tensor AttenderImpl::next_query(const Tensor& query, const Tensor& context) {
 Tensor AttenderImpl::look(const Asking& asking, const TraceSlot& slot) {
   if (output_) return look_with_heads(asking, slot);
   return many_queries_.defined() ? look_with_shared_keys(asking, slot)
-                                 : attention_->attend(asking, slot);
+                                 : attention_->attend(position_->place(asking), slot);
 }
 
 Tensor AttenderImpl::look_with_heads(const Asking& asking, const TraceSlot& slot) {
@@ -159,7 +165,7 @@ Tensor AttenderImpl::look_with_heads(const Asking& asking, const TraceSlot& slot
   if (query_) each.query.data = split_heads(query_->forward(rows(each.query.data)), heads_);
   each.keys.data = split_heads(key_->forward(each.keys.data), heads_);
   each.values = split_heads(value_->forward(each.values), heads_);
-  return output_->forward(join_heads(attention_->attend(each, slot), single));
+  return output_->forward(join_heads(attention_->attend(position_->place(each), slot), single));
 }
 
 Tensor AttenderImpl::look_with_shared_keys(const Asking& asking, const TraceSlot& slot) {
@@ -181,7 +187,7 @@ Tensor AttenderImpl::look_with_shared_keys(const Asking& asking, const TraceSlot
   each.query.data = many;
   each.keys.data = each.keys.data.unsqueeze(1);
   each.values = each.values.unsqueeze(1);
-  return join_heads(attention_->attend(each, slot), single);
+  return join_heads(attention_->attend(position_->place(each), slot), single);
 }
 
 }  // namespace heed

@@ -55,6 +55,7 @@ PartInfo co_alternating() {
       .time = "three attentions with one query each",
       .memory = "O(K_1 + K_2)",
       .advice = "two inputs that guide each other in turn",
+      .suits = {"two-inputs"},
       .takes = {{}, {}},
       .make = makes<CoAlternating>(),
   };

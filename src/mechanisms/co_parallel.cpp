@@ -136,6 +136,7 @@ PartInfo co_parallel() {
       .time = "O(K_1 K_2 d)",
       .memory = "O(K_1 K_2)",
       .advice = "fine: every pair of words is compared; the affinity takes the place of the score",
+      .suits = {"two-inputs", "pairs"},
       .options = {{.name = "affinity",
                    .fallback = std::string("bilinear"),
                    .doc = "act(k1 · W_A k2), or w · [k1; k2; k1 ∘ k2]",

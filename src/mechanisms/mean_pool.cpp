@@ -12,7 +12,7 @@ class MeanPool : public Mechanism {
 
   Context forward(const Inputs& in, Trace& trace) override {
     const Input& x = in[input_];
-    return pool(x, uniform(x), trace["mean"]);
+    return weighted_sum(x, uniform(x), trace["mean"]);
   }
 
   std::int64_t output_dim() const override { return dim_; }
@@ -49,6 +49,7 @@ PartInfo mean_pool() {
       .time = "O(K d)",
       .memory = "O(d)",
       .advice = "the baseline any attention has to beat",
+      .suits = {"baseline", "latency"},
       .make = makes<MeanPool>(),
   };
 }

@@ -76,6 +76,22 @@ const Input& Inputs::operator[](const std::string& name) const {
       fmt::format("mechanism: there is no input '{}'{}", name, suggestion(name, names)));
 }
 
+void Inputs::set_edges(const std::string& relation, Tensor edges) {
+  HEED_CHECK(edges.dim() == 2 && edges.size(0) == 2 && edges.scalar_type() == torch::kInt64,
+             "mechanism: edges '{}' are {} of {}; needed is 2×edges of int64, sources and targets",
+             relation, shape_text(edges), torch::toString(edges.scalar_type()));
+  edges_[relation] = std::move(edges);
+}
+
+const Tensor& Inputs::edges(const std::string& relation) const {
+  const auto found = edges_.find(relation);
+  if (found != edges_.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [known, tensor] : edges_) names.push_back(known);
+  throw InputError(fmt::format("mechanism: there are no edges '{}'; a graph is needed{}", relation,
+                               suggestion(relation, names)));
+}
+
 Context concat(std::initializer_list<Tensor> parts) {
   return torch::cat(std::vector<Tensor>(parts), -1);
 }

@@ -106,6 +106,7 @@ PartInfo meta_embedding() {
       .time = "O(K E d²)",
       .memory = "O(K E d)",
       .advice = "several embeddings of one word; the features it makes are then attended to",
+      .suits = {"several-embeddings"},
       .options = {{.name = "dim",
                    .fallback = std::int64_t{0},
                    .doc = "the width all embeddings are brought to; 0: the first one's",

@@ -1,4 +1,4 @@
-#include "heed/mechanisms/mechanism.hpp"
+#include "mechanisms/pool.hpp"
 
 namespace heed {
 namespace {
@@ -9,14 +9,7 @@ class NoAttention : public Mechanism {
   explicit NoAttention(const MechanismProblem& problem)
       : input_(problem.inputs.front().name), dim_(problem.inputs.front().dim) {}
 
-  Context forward(const Inputs& in, Trace&) override {
-    const Input& x = in[input_];
-    if (x.data.size(1) == 0) return x.data.sum(1);
-    if (!x.lengths.defined()) return x.data.select(1, -1);
-    const Tensor last =
-        (x.lengths - 1).clamp_min(0).view({-1, 1, 1}).expand({-1, 1, x.data.size(2)});
-    return x.data.gather(1, last).squeeze(1).masked_fill((x.lengths == 0).unsqueeze(1), 0);
-  }
+  Context forward(const Inputs& in, Trace&) override { return pool("last", in[input_]); }
 
   std::int64_t output_dim() const override { return dim_; }
   bool uses_query() const override { return false; }
@@ -43,6 +36,7 @@ PartInfo no_attention() {
       .time = "O(d)",
       .memory = "O(d)",
       .advice = "the last state alone: what the encoder does without attention",
+      .suits = {"baseline", "latency"},
       .make = makes<NoAttention>(),
   };
 }

@@ -15,7 +15,6 @@ const Registry& mechanism_parts() {
 #include "mechanisms/registry.inc"
 #undef HEED_PART
     };
-    for (PartInfo& part : planned_mechanisms()) table.push_back(std::move(part));
     return Registry(attention_parts(), std::move(table));
   }();
   return parts;

@@ -80,6 +80,7 @@ PartInfo rotatory() {
       .time = "four attentions with one query each, for every hop",
       .memory = "O(K_l + K_t + K_r)",
       .advice = "a target between two contexts",
+      .suits = {"target"},
       .options = {{.name = "hops",
                    .fallback = std::int64_t{1},
                    .doc = "how often; the target's contexts ask the next time",

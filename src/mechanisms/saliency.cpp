@@ -14,7 +14,7 @@ class Saliency : public Mechanism {
 
   Context forward(const Inputs& in, Trace& trace) override {
     const Input x = zero_padding(in[input_]);
-    return pool(x, weights(x), trace["saliency"]);
+    return weighted_sum(x, weights(x), trace["saliency"]);
   }
 
   std::int64_t output_dim() const override { return dim_; }
@@ -89,6 +89,7 @@ PartInfo saliency_max_pool() {
       .time = "O(K d)",
       .memory = "O(K d)",
       .advice = "bottom-up: the strongest feature wins",
+      .suits = {"no-query", "latency"},
       .make = makes<MaxPool>(),
   };
 }
@@ -105,6 +106,7 @@ PartInfo saliency_gate() {
       .time = "O(K d²)",
       .memory = "O(K d)",
       .advice = "bottom-up: each feature opens its own gate",
+      .suits = {"no-query", "many-at-once"},
       .options = {{.name = "for",
                    .fallback = std::string("feature"),
                    .doc = "a gate for every feature, or one for the whole position",
@@ -125,6 +127,7 @@ PartInfo saliency_winner_take_all() {
       .time = "O(K d)",
       .memory = "O(K d)",
       .advice = "bottom-up: one position alone",
+      .suits = {"no-query", "one-at-a-time"},
       .make = makes<WinnerTakeAll>(),
   };
 }

@@ -40,6 +40,7 @@ PartInfo singular() {
       .time = "one attention",
       .memory = "one attention",
       .advice = "start here: one input, one attention module",
+      .suits = {"simple"},
       .make = makes<Singular>(),
   };
 }

@@ -51,6 +51,7 @@ PartInfo via_attention() {
       .time = "two attentions with one query each",
       .memory = "O(K_w + K_c)",
       .advice = "two grains of one text; scores that need equal widths cannot serve",
+      .suits = {"characters"},
       .takes = {{}, {.name = "characters"}},
       .make = makes<ViaAttention>(),
   };

@@ -10,7 +10,7 @@
 
 namespace heed {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 NamedTensors state_of(const torch::nn::Module& model) {
   NamedTensors tensors;

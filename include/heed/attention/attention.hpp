@@ -2,6 +2,7 @@
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -41,6 +42,10 @@ struct Asking {
   Tensor values = {};  // [B, N, d_v] or [B, H, N, d_v]; undefined: the keys
   Causal causal = {};
   Tensor mask = {}, bias = {}, alibi = {};  // as in AttendOptions
+  /// Weights of the scores in place of the alignment's, both [B, H, Q, K]. It masks by itself.
+  std::function<Tensor(const Tensor& scores)> weigh = {};
+  /// Is shown the weights [B, H, Q, K] before they are recorded, with their gradient.
+  std::function<void(const Tensor& weights)> see = {};
 };
 
 /// One attention module: score, align and combine with their learned parameters.
@@ -57,6 +62,9 @@ class AttentionImpl : public torch::nn::Module {
   Tensor attend(const Asking& asking, const TraceSlot& slot);
   /// The same for one query [B, d_q] or an unnamed [B, Q, d_q], with the keys as the values.
   Tensor attend(const Tensor& query, const Input& keys, const TraceSlot& slot);
+
+  /// The scores of an asking, [B, H, Q, K], those of masked keys included; H is 1 without heads.
+  Tensor scores(const Asking& asking);
 
   const AttentionConfig& config() const { return config_; }
 

@@ -14,8 +14,10 @@ class Score;
 class Align;
 class Mechanism;
 class FeatureModel;
+class Position;
 struct MechanismProblem;
 struct FeatureProblem;
+struct PositionProblem;
 
 using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
 using Options = std::map<std::string, OptionValue>;
@@ -70,7 +72,9 @@ using MakeScore = std::function<std::unique_ptr<Score>(const Options&)>;
 using MakeAlign = std::function<std::unique_ptr<Align>(const Options&)>;
 using MakeMechanism = std::function<std::shared_ptr<Mechanism>(const MechanismProblem&)>;
 using MakeFeature = std::function<std::shared_ptr<FeatureModel>(const FeatureProblem&)>;
-using Maker = std::variant<std::monostate, MakeScore, MakeAlign, MakeMechanism, MakeFeature>;
+using MakePosition = std::function<std::shared_ptr<Position>(const PositionProblem&)>;
+using Maker =
+    std::variant<std::monostate, MakeScore, MakeAlign, MakeMechanism, MakeFeature, MakePosition>;
 
 /// One input that a mechanism takes.
 struct InputNeed {

@@ -2,6 +2,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/rnn.h>
 
+#include "heed/attention/position.hpp"
 #include "heed/mechanisms/mechanism.hpp"
 
 namespace heed {
@@ -41,6 +42,7 @@ class AttenderImpl : public torch::nn::Module {
   Attention attention_{nullptr};
   Tensor own_query_;     // [d_q], where nobody else asks
   Tensor many_queries_;  // [M, d_q], of heads without projections
+  std::shared_ptr<Position> position_;
   torch::nn::Linear query_{nullptr}, key_{nullptr}, value_{nullptr}, output_{nullptr};
   torch::nn::Linear linear_update_{nullptr};
   torch::nn::GRUCell gru_update_{nullptr};

@@ -20,8 +20,9 @@ struct MechanismProblem {
   AttentionSpec parts;
   Options options;  // of the mechanism, resolved
   std::vector<NamedWidth> inputs;
-  std::int64_t query_dim = 0;  // 0: no query
-  std::int64_t classes = 0;    // 0: the task does not classify
+  std::int64_t query_dim = 0;                      // 0: no query
+  std::int64_t classes = 0;                        // 0: the task does not classify
+  std::vector<std::string> relations = {"edges"};  // kinds of edges, of graphs
 };
 
 /// Named inputs of a mechanism.
@@ -32,15 +33,21 @@ class Inputs {
   /// InputError with the nearest name when it is not there.
   const Input& operator[](const std::string& name) const;
 
+  /// A graph over the positions of an input: [2, E] of int64, sources and targets.
+  void set_edges(const std::string& relation, Tensor edges);
+  /// InputError with the nearest name when it is not there.
+  const Tensor& edges(const std::string& relation) const;
+
   /// [B, d_q], or [B, Q, d_q]; undefined: the mechanism asks with nothing. [B, M, 1, d_q]: the M
   /// queries of multi-head attention without projections.
   Tensor query;
 
  private:
   std::map<std::string, Input> inputs_;
+  std::map<std::string, Tensor> edges_;
 };
 
-/// What attention makes of its inputs: [B, D].
+/// What attention makes of its inputs: [B, D]; of a graph [N, D], a row a node.
 using Context = Tensor;
 
 Context concat(std::initializer_list<Tensor> parts);

@@ -1,0 +1,200 @@
+#include "heed/mechanisms/transformer.hpp"
+
+#include "heed/attention/score.hpp"
+#include "heed/base/error.hpp"
+#include "mechanisms/pool.hpp"
+
+namespace heed {
+namespace {
+
+torch::nn::LayerNorm layer_norm(std::int64_t dim) {
+  return torch::nn::LayerNorm(torch::nn::LayerNormOptions({dim}));
+}
+
+MechanismProblem attention_problem(const TransformerOptions& options, bool positions) {
+  MechanismProblem problem{.parts = options.parts};
+  if (!positions) problem.parts.position = "none";
+  return problem;
+}
+
+// The position at the bottom of a stack: one that adds, or none.
+std::shared_ptr<Position> bottom_position(const TransformerOptions& options) {
+  const PartSpec& spec = options.parts.position;
+  const bool adds = spec.id == "sinusoidal" || spec.id == "learned";
+  return make_position(adds ? spec : PartSpec("none"), {.dim = options.dim, .options = {}});
+}
+
+// A stack of layers, its bottom position and, after pre-norm layers, its last norm.
+void make_stack(const TransformerOptions& options, bool decoder, torch::nn::Module& owner,
+                std::shared_ptr<Position>& position, std::vector<TransformerLayer>& layers,
+                torch::nn::LayerNorm& norm) {
+  position = owner.register_module("position", bottom_position(options));
+  TransformerOptions inside = options;
+  if (position->adds()) inside.parts.position = "none";
+  for (std::int64_t l = 0; l < options.layers; ++l) {
+    layers.push_back(
+        owner.register_module(fmt::format("layer_{}", l + 1), TransformerLayer(inside, decoder)));
+  }
+  if (options.norm_first) norm = owner.register_module("norm", layer_norm(options.dim));
+}
+
+Tensor run_stack(const Input& x, const Input& memory, const TraceSlot& slot,
+                 const Position& position, std::vector<TransformerLayer>& layers,
+                 torch::nn::LayerNorm& norm) {
+  Input state = zero_padding(x);
+  state.data = position.add(state.data);
+  for (std::size_t l = 0; l < layers.size(); ++l) {
+    state.data = layers[l]->forward(state, memory, slot[fmt::format("layer {}", l + 1)]);
+  }
+  return norm ? norm->forward(state.data) : state.data;
+}
+
+}  // namespace
+
+TransformerLayerImpl::TransformerLayerImpl(const TransformerOptions& options, bool decoder)
+    : act_(options.act),
+      norm_first_(options.norm_first),
+      decoder_(decoder),
+      dropout_(options.dropout) {
+  const std::int64_t dim = options.dim, ffn = options.ffn > 0 ? options.ffn : 4 * dim;
+  self_ = register_module("self", Attender(attention_problem(options, true), dim, dim));
+  norm_self_ = register_module("norm_self", layer_norm(dim));
+  if (decoder) {
+    // Places in the memory are not places in the text that is written.
+    cross_ = register_module("memory", Attender(attention_problem(options, false), dim, dim));
+    norm_cross_ = register_module("norm_memory", layer_norm(dim));
+  }
+  inner_ = register_module("inner", torch::nn::Linear(dim, ffn));
+  outer_ = register_module("outer", torch::nn::Linear(ffn, dim));
+  norm_feed_ = register_module("norm_feed", layer_norm(dim));
+}
+
+Tensor TransformerLayerImpl::drop(const Tensor& x) const {
+  return torch::dropout(x, dropout_, is_training());
+}
+
+Tensor TransformerLayerImpl::feed_forward(const Tensor& x) {
+  return outer_->forward(drop(activate(act_, inner_->forward(x))));
+}
+
+template <class Sublayer>
+Tensor TransformerLayerImpl::residual(const Tensor& x, torch::nn::LayerNorm& norm,
+                                      const Sublayer& sublayer) {
+  if (norm_first_) return x + drop(sublayer(norm->forward(x)));
+  return norm->forward(x + drop(sublayer(x)));
+}
+
+Tensor TransformerLayerImpl::forward(const Input& x, const Input& memory, const TraceSlot& slot) {
+  const auto named = [&](const Tensor& data) {
+    return Input{.data = data, .lengths = x.lengths, .name = x.name};
+  };
+  Tensor state = residual(x.data, norm_self_, [&](const Tensor& data) {
+    return self_->attend({.query = named(data),
+                          .keys = named(data),
+                          .causal = decoder_ ? Causal::top_left() : Causal()},
+                         slot["self"]);
+  });
+  if (decoder_) {
+    state = residual(state, norm_cross_, [&](const Tensor& data) {
+      return cross_->attend({.query = named(data), .keys = memory}, slot["memory"]);
+    });
+  }
+  return residual(state, norm_feed_, [&](const Tensor& data) { return feed_forward(data); });
+}
+
+TransformerEncoderImpl::TransformerEncoderImpl(const TransformerOptions& options) {
+  make_stack(options, false, *this, position_, layers_, norm_);
+}
+
+Tensor TransformerEncoderImpl::forward(const Input& x, const TraceSlot& slot) {
+  return run_stack(x, {}, slot, *position_, layers_, norm_);
+}
+
+TransformerDecoderImpl::TransformerDecoderImpl(const TransformerOptions& options) {
+  make_stack(options, true, *this, position_, layers_, norm_);
+}
+
+Tensor TransformerDecoderImpl::forward(const Input& x, const Input& memory, const TraceSlot& slot) {
+  return run_stack(x, zero_padding(memory), slot, *position_, layers_, norm_);
+}
+
+namespace {
+
+class Transformer : public Mechanism {
+ public:
+  explicit Transformer(const MechanismProblem& problem)
+      : input_(problem.inputs.front().name),
+        dim_(problem.inputs.front().dim),
+        pool_(get<std::string>(problem.options, "pool")) {
+    const Options& given = problem.options;
+    encoder_ =
+        register_module("encoder", TransformerEncoder(TransformerOptions{
+                                       .parts = problem.parts,
+                                       .dim = dim_,
+                                       .layers = get<std::int64_t>(given, "layers"),
+                                       .ffn = get<std::int64_t>(given, "ffn"),
+                                       .act = get<std::string>(given, "act"),
+                                       .norm_first = get<std::string>(given, "norm") == "pre",
+                                       .dropout = get<double>(given, "dropout")}));
+  }
+
+  Context forward(const Inputs& in, Trace& trace) override {
+    Input x = in[input_];
+    x.data = encoder_->forward(x, trace["transformer"]);
+    return pool(pool_, x);
+  }
+
+  std::int64_t output_dim() const override { return dim_; }
+  bool uses_query() const override { return false; }
+
+ private:
+  std::string input_;
+  std::int64_t dim_;
+  std::string pool_;
+  TransformerEncoder encoder_{nullptr};
+};
+
+}  // namespace
+
+PartInfo transformer() {
+  OptionInfo act = act_option();
+  act.fallback = std::string("relu");
+  return {
+      .id = "transformer",
+      .group = Group::mechanism,
+      .family = "more",
+      .title = "Transformer",
+      .formula =
+          R"(x \leftarrow \mathrm{norm}(x + \mathrm{attend}(x, x)), \; x \leftarrow \mathrm{norm}(x + \mathrm{FFN}(x)))",
+      .paper = "Vaswani et al. 2017, section 3.1; pre-norm: Xiong et al. 2020",
+      .inputs = "one",
+      .time = "an attention of N queries and O(N d ffn) a layer",
+      .memory = "an attention of N queries and O(N ffn) a layer",
+      .advice = "stacked self-attention; give it positions and heads",
+      .suits = {"pairs", "much-data"},
+      .options =
+          {{.name = "layers", .fallback = std::int64_t{2}, .doc = "how many", .min = 1, .max = 256},
+           {.name = "ffn",
+            .fallback = std::int64_t{0},
+            .doc = "width of the feed-forward layer; 0 = four times the features'",
+            .min = 0,
+            .max = 1 << 20},
+           act,
+           {.name = "norm",
+            .fallback = std::string("post"),
+            .doc = "where the layer norm stands: after the sum (the paper) or before",
+            .choices = {"post", "pre"}},
+           {.name = "dropout",
+            .fallback = 0.0,
+            .doc = "on what a sublayer adds, in training",
+            .min = 0,
+            .max = 0.95},
+           pool_option("mean")},
+      .promises = "linear layers and norms are torch's",
+      .make = MakeMechanism([](const MechanismProblem& problem) -> std::shared_ptr<Mechanism> {
+        return std::make_shared<Transformer>(problem);
+      }),
+  };
+}
+
+}  // namespace heed
