@@ -1,7 +1,6 @@
 #include "heed/mechanisms/pointer.hpp"
 
 #include <gmock/gmock.h>
-#include <torch/optim/adam.h>
 
 #include "mechanisms/support.hpp"
 
@@ -134,37 +133,6 @@ TEST(Pointer, AsAMechanismHoldsThePromises) {
     mechanism->to(kFull);
     for (Tensor& parameter : mechanism->parameters()) parameter.data().normal_();
     hold_promises(*mechanism, "pointer", torch::randn({3, 4, 4}, kFull));
-  }
-}
-
-// Numbers in, their order out. The whole demonstration, of 10 numbers, is examples/sorting.
-TEST(Pointer, LearnsToSortFiveNumbers) {
-  for (const int seed : {1, 2}) {
-    torch::manual_seed(seed);
-    torch::nn::Linear embed(1, 16);
-    Pointer pointer(PointerOptions{.key_dim = 16, .state_dim = 16});
-    std::vector<Tensor> parameters = pointer->parameters();
-    for (const Tensor& parameter : embed->parameters()) parameters.push_back(parameter);
-    torch::optim::Adam adam(parameters, torch::optim::AdamOptions(0.01));
-    const auto batch = [&](std::int64_t size) {
-      const Tensor x = torch::rand({size, 5, 1});
-      const Tensor order = torch::cat(
-          {std::get<1>(x.squeeze(-1).sort(1)), torch::full({size, 1}, 5, torch::kInt64)}, 1);
-      return std::pair(keys_of(torch::tanh(embed->forward(4 * x - 2))), order);
-    };
-    for (int step = 0; step < 200; ++step) {
-      const auto [keys, order] = batch(64);
-      adam.zero_grad();
-      (-pointer->log_likelihood(keys, order).mean()).backward();
-      adam.step();
-    }
-    torch::NoGradGuard no_grad;
-    const auto [keys, order] = batch(500);
-    const Tensor found = pointer->greedy(keys).places;
-    ASSERT_EQ(found.size(1), 6);
-    const double exact = (found == order).all(1).to(torch::kFloat32).mean().item<double>();
-    RecordProperty("exact", std::to_string(exact));
-    EXPECT_GT(exact, 0.9) << seed;
   }
 }
 

@@ -7,23 +7,22 @@
 namespace heed {
 namespace {
 
-// Texts of 24 words. A run of 5 to 7 carries a faint mark and, word by word, faint evidence of the
-// class; outside it there is noise of the same size.
+// Texts of 24 words. A run of 5 to 7 has a faint mark and evidence of the class; the words outside
+// have evidence too, of a class drawn for the text at random, so that the run has to be found.
 struct Rationales {
-  static constexpr std::int64_t kWords = 24, kDim = 6;
+  static constexpr std::int64_t kWords = 24, kDim = 6, kClasses = 5;
   Tensor x, gold, labels;
 
   explicit Rationales(std::int64_t texts) {
-    labels = torch::randint(2, {texts});
+    labels = torch::randint(kClasses, {texts});
     const Tensor start = torch::randint(17, {texts, 1}), run = torch::randint(5, 8, {texts, 1});
     const Tensor place = torch::arange(kWords).unsqueeze(0);
     gold = (place >= start).logical_and(place < start + run);
     x = torch::randn({texts, kWords, kDim});
-    const Tensor inside = gold.to(torch::kFloat32);
-    x.select(2, 0).add_(2.2 * inside);
-    x.select(2, 1).add_(1.0 * inside * (2 * labels - 1).unsqueeze(1));
-    // Evidence of the other kind outside, so that the run has to be found.
-    x.select(2, 1).add_(-0.5 * (1 - inside) * (2 * labels - 1).unsqueeze(1));
+    const Tensor other = torch::randint(kClasses, {texts, 1});
+    const Tensor shown = torch::where(gold, labels.unsqueeze(1), other);
+    x.select(2, 0).add_(2 * gold.to(torch::kFloat32));
+    x.narrow(2, 1, kClasses).add_(2 * torch::one_hot(shown, kClasses));
   }
 };
 
@@ -45,23 +44,23 @@ double best_f1(const Tensor& weights, const Tensor& gold) {
 
 Outcome learn_rationales(const std::string& mechanism_id, const std::string& map, int seed) {
   torch::manual_seed(seed);
-  const Rationales train(400), test(400);
+  const Rationales test(400);
   Options options;
   if (mechanism_id == "structured.chain") options["normalise"] = true;
   const auto mechanism =
       make_mechanism({.parts = {.mechanism = {mechanism_id, options}, .score = "additive"},
                       .inputs = {{.name = "text", .dim = Rationales::kDim}},
                       .query_dim = 0});
-  torch::nn::Linear output(Rationales::kDim, 2);
+  torch::nn::Linear output(Rationales::kDim, Rationales::kClasses);
   std::vector<Tensor> parameters = mechanism->parameters();
   for (const Tensor& parameter : output->parameters()) parameters.push_back(parameter);
   torch::optim::Adam adam(parameters, torch::optim::AdamOptions(0.02));
   for (int step = 0; step < 250; ++step) {
     adam.zero_grad();
     Trace trace;
-    torch::cross_entropy_loss(output->forward(mechanism->forward(text_of(train.x), trace)),
-                              train.labels)
-        .backward();
+    const Rationales batch(64);
+    const Tensor context = mechanism->forward(text_of(batch.x), trace);
+    torch::cross_entropy_loss(output->forward(context), batch.labels).backward();
     adam.step();
   }
   Trace trace = Trace::recording();
@@ -76,7 +75,7 @@ TEST(Chain, FindsContiguousRationalesBetterThanSoft) {
                   soft = learn_rationales("singular", "attention", seed);
     std::printf("token F1: chain %.3f, soft %.3f; accuracy %.3f, %.3f\n", chain.f1, soft.f1,
                 chain.accuracy, soft.accuracy);
-    EXPECT_GT(chain.f1, soft.f1 + 0.05) << seed;
+    EXPECT_GT(chain.f1, soft.f1 + 0.08) << seed;
   }
 }
 
