@@ -20,15 +20,21 @@ class CoParallel : public Mechanism {
         max_(get<std::string>(problem.options, "aggregate") == "max"),
         act_(get<std::string>(problem.options, "act")) {
     check(problem.parts);
+    // Inputs of one width are at first compared by similarity: a maximum teaches the best pairs
+    // alone, and what starts as opposites would never be among them.
+    const double scale = 1 / std::sqrt(d1_);
     if (trilinear_) {
       HEED_CHECK(d1_ == d2_,
                  "mechanism 'co.parallel': the trilinear affinity multiplies both inputs, which "
                  "are {} and {} wide; affinity 'bilinear' takes both",
                  d1_, d2_);
-      for (const char* name : {"w_A1", "w_A2", "w_A3"})
-        affinity_[name] = register_parameter(name, torch::randn({d1_}) / std::sqrt(d1_));
+      for (const char* name : {"w_A1", "w_A2"})
+        affinity_[name] = register_parameter(name, torch::randn({d1_}) * scale);
+      affinity_["w_A3"] = register_parameter("w_A3", torch::ones({d1_}) * scale);
     } else {
-      affinity_["W_A"] = register_parameter("W_A", torch::randn({d1_, d2_}) / std::sqrt(d1_));
+      const Tensor any = torch::randn({d1_, d2_}) * scale;
+      affinity_["W_A"] =
+          register_parameter("W_A", d1_ == d2_ ? (torch::eye(d1_) + any) * scale : any);
     }
     if (!max_) {
       const std::int64_t h = std::max(d1_, d2_);

@@ -80,6 +80,32 @@ INSTANTIATE_TEST_SUITE_P(Mechanisms, TraceTest, testing::Values("singular", "mea
                                                                              : "Singular";
                          });
 
+// A module that sees every pair of entries as one of its own.
+TEST(TraceSlot, AViewTurnsAModulesBatchIntoTheCallers) {
+  const TraceView view{.outward =
+                           [](TraceMap map) {
+                             map.weights = map.weights.reshape({2, 1, 3, 4});
+                             return map;
+                           },
+                       .inward =
+                           [](const Tensor& x) {
+                             return x.reshape({6, 1, 1, 4});
+                           },
+                       .entries =
+                           [](const Tensor& x) {
+                             return x.reshape({2, 3}).sum(1);
+                           }};
+  Trace trace = Trace::recording();
+  trace.replace("outer/words/hop 1", torch::ones({2, 1, 3, 4}));
+  const Trace::Within within(trace, "outer");
+  const TraceSlot slot = trace["words"].through(view)["hop 1"];
+  EXPECT_EQ(slot.replacement().sizes().vec(), (std::vector<std::int64_t>{6, 1, 1, 4}));
+  slot.record({.axes = {"head", "query", "key"}, .weights = torch::zeros({6, 1, 1, 4})});
+  slot.add(Choice{.logp = torch::ones({6})});
+  EXPECT_EQ(trace.map("outer/words/hop 1").weights.size(0), 2);
+  EXPECT_TRUE(torch::equal(trace.choices().front().logp, torch::full({2}, 3.0)));
+}
+
 TEST(Baselines, NoAttentionTakesTheLastValidVector) {
   const auto mechanism = make_mechanism(
       {.parts = {.mechanism = "no-attention"}, .inputs = {{.name = "text", .dim = 2}}});

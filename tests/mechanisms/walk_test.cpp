@@ -101,7 +101,7 @@ TEST_P(EveryMechanism, HasTheGradientsOfItsFormula) {
           all.push_back(term.value(torch::tensor({0, 2})).view({1}));
         return torch::cat(all);
       },
-      leaves, info().id, GetParam().label == "singular" ? INT64_MAX : 12);
+      leaves, info().id, GetParam().label == "singular" ? INT64_MAX : 5);
 }
 
 TEST_P(EveryMechanism, EqualsEachEntryAloneAndPaddingNeverReachesIt) {
@@ -183,12 +183,23 @@ TEST_P(EveryMechanism, DescribesTheModulesItRuns) {
   }
 }
 
+// Every way to ask, and every option of the mechanism at another value than its own.
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const PartInfo& info : walked_mechanisms()) {
-    for (const auto& [label, queries] : ways_to_ask()) {
-      if (try_make(info, {.queries = queries}))
-        cases.push_back({.info = info, .parts = {.queries = queries}, .label = label});
+    const auto add = [&](const std::string& label, const AttentionSpec& parts) {
+      if (try_make(info, parts)) cases.push_back({.info = info, .parts = parts, .label = label});
+    };
+    for (const auto& [label, queries] : ways_to_ask()) add(label, {.queries = queries});
+    for (const OptionInfo& option : info.options) {
+      if (const auto* number = std::get_if<std::int64_t>(&option.fallback))
+        add("option_" + option.name, {.mechanism = {info.id, {{option.name, *number + 1}}}});
+      if (const auto* truth = std::get_if<bool>(&option.fallback))
+        add("option_" + option.name, {.mechanism = {info.id, {{option.name, !*truth}}}});
+      for (const std::string& choice : option.choices) {
+        if (OptionValue(choice) != option.fallback)
+          add(option.name + "_" + choice, {.mechanism = {info.id, {{option.name, choice}}}});
+      }
     }
   }
   return cases;
