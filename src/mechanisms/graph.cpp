@@ -73,7 +73,8 @@ class GraphMechanism : public Mechanism {
       : layers_(get<std::int64_t>(problem.options, "layers")),
         dim_(problem.inputs.front().dim),
         input_(problem.inputs.front().name),
-        act_(get<std::string>(problem.options, "act")) {
+        act_(get<std::string>(problem.options, "act")),
+        residual_(get<bool>(problem.options, "residual")) {
     HEED_CHECK(problem.parts.position.id == "none",
                "mechanism '{}': nodes have no order; position '{}' has no place in it",
                problem.parts.mechanism.id, problem.parts.position.id);
@@ -86,7 +87,8 @@ class GraphMechanism : public Mechanism {
                input_, shape_text(nodes));
     if (nodes.dim() == 3) nodes = nodes.squeeze(0);
     for (std::int64_t l = 0; l < layers_; ++l) {
-      nodes = layer(l, nodes, in, trace[fmt::format("layer {}", l + 1)]);
+      const Tensor found = layer(l, nodes, in, trace[fmt::format("layer {}", l + 1)]);
+      nodes = residual_ ? nodes + found : found;
       if (l + 1 < layers_) nodes = act_ == "elu" ? torch::elu(nodes) : activate(act_, nodes);
     }
     return nodes;
@@ -102,6 +104,7 @@ class GraphMechanism : public Mechanism {
 
  private:
   std::string input_, act_;
+  bool residual_;
 };
 
 class Gat : public GraphMechanism {
@@ -144,6 +147,8 @@ class HetGat : public GraphMechanism {
     for (std::int64_t l = 0; l < layers_; ++l) {
       Level level;
       for (const std::string& relation : relations_) {
+        HEED_CHECK(relation.find('.') == std::string::npos,
+                   "mechanism 'het-gat': relation '{}': a dot cannot stand in its name", relation);
         level.by_relation.push_back(
             register_module(fmt::format("layer_{}_{}", l + 1, relation),
                             GraphLayer(problem, get<bool>(problem.options, "v2"), dim_)));
@@ -194,7 +199,10 @@ std::vector<OptionInfo> graph_options() {
       {.name = "act",
        .fallback = std::string("elu"),
        .doc = "between layers",
-       .choices = {"elu", "relu", "tanh", "gelu", "sigmoid", "identity"}}};
+       .choices = {"elu", "relu", "tanh", "gelu", "sigmoid", "identity"}},
+      {.name = "residual",
+       .fallback = false,
+       .doc = "a layer adds to its nodes; many layers need it"}};
 }
 
 PartInfo graph_info(const char* id, const char* title) {

@@ -55,6 +55,7 @@ class LinearMechanism : public Mechanism {
 
   std::int64_t output_dim() const override { return dim_; }
   bool uses_query() const override { return false; }
+  bool asks_itself() const override { return true; }
 
  private:
   // Positive features where weights are to be means; unit vectors where a step erases along k.

@@ -3,6 +3,7 @@
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
 #include "mechanisms/parts.hpp"
+#include "mechanisms/pool.hpp"
 
 namespace heed {
 namespace {
@@ -94,6 +95,10 @@ const Tensor& Inputs::edges(const std::string& relation) const {
 
 Context concat(std::initializer_list<Tensor> parts) {
   return torch::cat(std::vector<Tensor>(parts), -1);
+}
+
+Tensor specialised_query(const Options& options, const Inputs& in) {
+  return pool(get<std::string>(options, "pool"), in[get<std::string>(options, "input")]);
 }
 
 std::shared_ptr<Mechanism> make_mechanism(MechanismProblem problem) {

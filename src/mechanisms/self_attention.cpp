@@ -26,6 +26,7 @@ class SelfAttention : public Mechanism {
 
   std::int64_t output_dim() const override { return attention_->output_dim(); }
   bool uses_query() const override { return false; }
+  bool asks_itself() const override { return true; }
 
  private:
   std::string input_, pool_;
@@ -72,6 +73,7 @@ class SelfAttentive : public Mechanism {
 
   std::int64_t output_dim() const override { return rows_ * attention_->output_dim(); }
   bool uses_query() const override { return false; }
+  bool asks_itself() const override { return true; }
 
  private:
   // ‖A Aᵀ − I‖² of the rows A of each head, mean over batch and heads.

@@ -115,6 +115,7 @@ class Tree : public Mechanism {
 
   std::int64_t output_dim() const override { return 2 * attention_->output_dim(); }
   bool uses_query() const override { return false; }
+  bool asks_itself() const override { return true; }
 
  private:
   std::string input_, pool_;

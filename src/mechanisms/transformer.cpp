@@ -146,6 +146,7 @@ class Transformer : public Mechanism {
 
   std::int64_t output_dim() const override { return dim_; }
   bool uses_query() const override { return false; }
+  bool asks_itself() const override { return true; }
 
  private:
   std::string input_;

@@ -103,6 +103,17 @@ TEST_P(EveryGat, GradientsEdgeOrderPoisonAndReplacement) {
 INSTANTIATE_TEST_SUITE_P(Scores, EveryGat, testing::Values("gat", "gatv2"),
                          [](const auto& instance) { return std::string(instance.param); });
 
+TEST(GraphMechanisms, AResidualLayerAddsToItsNodes) {
+  const auto plain = graph_of("gat"), added = graph_of({"gat", {{"residual", true}}});
+  torch::NoGradGuard no_grad;
+  auto from = plain->named_parameters(), to = added->named_parameters();
+  for (auto& item : to) item.value().copy_(from[item.key()]);
+  const Tensor x = torch::randn({5, 6});
+  Trace trace;
+  const Inputs inputs = nodes_of(x, small_edges());
+  EXPECT_LT(greatest(added->forward(inputs, trace) - x - plain->forward(inputs, trace)), 1e-6);
+}
+
 TEST(HetGat, IsTheSumOfItsRelationsUnderTheirWeights) {
   torch::manual_seed(10);
   for (const std::string per : {"graph", "node"}) {

@@ -49,6 +49,57 @@ TEST(TaskModel, ReplacedWeightsChangeTheAnswer) {
   EXPECT_THROW(model.forward(batch_of({3, 4, 5}), wrong), InputError);
 }
 
+std::string complaint(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(TaskModel, ASpecialisedQueryIsAnotherInput) {
+  torch::manual_seed(2);
+  Config config = small();
+  config.query = {"specialised", {{"input", std::string("aspect")}}};
+  TaskModel model(config, 20, 2);
+  model.eval();
+  EXPECT_FALSE(model.named_parameters().contains("query"));
+  const auto weights = [&](std::vector<std::int64_t> aspect) {
+    Batch batch = batch_of({3, 4, 5});
+    batch.inputs["aspect"] = batch_of(std::move(aspect)).inputs["text"];
+    Trace trace = Trace::recording();
+    model.forward(batch, trace);
+    return trace.map("attention").weights;
+  };
+  EXPECT_FALSE(torch::allclose(weights({6}), weights({7, 8}), 1e-4, 1e-4));
+  Trace trace;
+  EXPECT_THAT(complaint([&] { model.forward(batch_of({3}), trace); }),
+              testing::HasSubstr("there is no input 'aspect'"));
+}
+
+TEST(TaskModel, TheQuerySelfGoesWithFeaturesThatAskEachOther) {
+  Config config = small();
+  config.query = "self";
+  EXPECT_THAT(complaint([&] { TaskModel(config, 20, 2); }),
+              testing::HasSubstr("in mechanism 'singular' the features do not ask each other"));
+  for (const char* id : {"self-attention", "transformer", "linear", "structured.tree"}) {
+    config.attention.mechanism = id;
+    TaskModel model(config, 20, 2);
+    Trace trace;
+    EXPECT_EQ(model.forward(batch_of({3, 4, 5}), trace).sizes().vec(),
+              (std::vector<std::int64_t>{1, 2}))
+        << id;
+  }
+  config.attention.mechanism = {"self-attention", {{"pool", std::string("none")}}};
+  TaskModel model(config, 20, 2);
+  Trace trace;
+  EXPECT_THAT(complaint([&] {
+                model.forward(batch_of({3, 4, 5}), trace);
+              }),
+              testing::HasSubstr("one vector a text is needed"));
+}
+
 struct RunFolder : testing::Test {
   fs::path folder = fs::temp_directory_path() / ("heed-run-test-" + std::to_string(getpid()));
   RunFiles files{folder};

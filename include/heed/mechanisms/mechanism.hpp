@@ -67,6 +67,8 @@ class Mechanism : public torch::nn::Module {
   virtual std::int64_t output_dim() const = 0;
   /// False for baselines: the task model then makes no query.
   virtual bool uses_query() const { return true; }
+  /// True if the features ask each other: what the query `self` names.
+  virtual bool asks_itself() const { return false; }
   /// True if the context is a logit a class already: no output model follows.
   virtual bool gives_logits() const { return false; }
   /// The attention modules in the order they run, then what is made of them: a last step with no
@@ -79,6 +81,9 @@ template <class M>
 MakeMechanism makes() {
   return [](const MechanismProblem& problem) { return std::make_shared<M>(problem); };
 }
+
+/// The query `specialised`: another input, pooled. `options` are those of the part, resolved.
+Tensor specialised_query(const Options& options, const Inputs& in);
 
 /// The module of `parts.mechanism`; InputError for what is unknown, planned or does not fit.
 std::shared_ptr<Mechanism> make_mechanism(MechanismProblem problem);

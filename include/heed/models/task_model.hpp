@@ -19,7 +19,8 @@ class TaskModel : public torch::nn::Module {
  public:
   TaskModel(const Config& config, std::int64_t vocabulary, std::int64_t labels);
 
-  /// Logits [B, labels]. The batch needs the input "text". Weights given in the trace for a module
+  /// Logits [B, labels]. The batch needs the input "text", and the one that asks where the query is
+  /// specialised. Weights given in the trace for a module
   /// this model does not have are an InputError.
   Tensor forward(const Batch& batch, Trace& trace);
 
@@ -29,7 +30,8 @@ class TaskModel : public torch::nn::Module {
  private:
   std::shared_ptr<FeatureModel> feature_;
   std::shared_ptr<Mechanism> attention_;
-  Tensor query_;  // undefined: the mechanism asks with nothing
+  Tensor query_;  // undefined: the mechanism asks with nothing, or another input asks
+  std::optional<Options> specialised_;
   torch::nn::Linear output_{nullptr};
 };
 
