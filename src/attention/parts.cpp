@@ -23,7 +23,7 @@ const Registry& attention_parts() {
 #include "attention/registry.inc"
 #undef HEED_PART
     };
-    for (PartInfo& part : planned_attention_parts()) table.push_back(std::move(part));
+    for (PartInfo& part : switches()) table.push_back(std::move(part));
     return Registry(std::move(table));
   }();
   return parts;

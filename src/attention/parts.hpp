@@ -3,8 +3,8 @@
 
 namespace heed {
 
-/// Parts whose place in the taxonomy is known and which are not built yet.
-std::vector<PartInfo> planned_attention_parts();
+/// Names that have no factory: dimensionality, query, queries.
+std::vector<PartInfo> switches();
 
 /// For scores that multiply query and key directly.
 Reasons same_width(const Problem& problem);

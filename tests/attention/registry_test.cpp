@@ -59,12 +59,9 @@ TEST(Registry, WhatIsBuiltCanBeMadeAndWhatIsPlannedCannot) {
   }
 }
 
-// Falls as parts are built; a part that is forgotten shows here.
-TEST(Registry, CountsWhatIsLeftToBuild) {
-  std::size_t planned = 0;
+TEST(Registry, NothingIsLeftToBuild) {
   for (const PartInfo& part : mechanism_parts().parts())
-    planned += part.status == Status::planned ? 1 : 0;
-  EXPECT_EQ(planned, 36u) << "a part was built or added: change the number with it";
+    EXPECT_EQ(part.status, Status::built) << part.id;
 }
 
 }  // namespace

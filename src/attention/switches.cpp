@@ -1,12 +1,9 @@
-// Parts that have their place in the taxonomy and no code yet. An entry moves to its own file when
-// the part is built. The names of dimensionality, query, queries and position that are built live
-// here too: they are switches of `Attention` and of mechanisms, not parts with a factory.
+// The names of dimensionality, query and queries: switches of `Attention` and of mechanisms, not
+// parts with a factory of their own.
 #include "attention/parts.hpp"
 
 namespace heed {
 namespace {
-
-constexpr Status kPlanned = Status::planned;
 
 std::vector<PartInfo> dimensionalities() {
   return {
@@ -138,7 +135,7 @@ std::vector<PartInfo> positions() {
 
 }  // namespace
 
-std::vector<PartInfo> planned_attention_parts() {
+std::vector<PartInfo> switches() {
   std::vector<PartInfo> all;
   for (auto list : {dimensionalities, queries, positions}) {
     for (PartInfo& part : list()) all.push_back(std::move(part));
