@@ -32,7 +32,7 @@ PartInfo general() {
       .time = "O(Q d_q d_k + Q K d_k)",
       .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "when query and key differ in width or kind",
-      .fused = "dot, after W q by torch",
+      .fused = "dot, after W q",
       .make = [](const Options&) -> std::unique_ptr<Score> { return std::make_unique<General>(); },
   };
 }
