@@ -20,9 +20,11 @@ using torch::autograd::Edge;
 using torch::autograd::Node;
 
 // Scores after scale and softcap, in the working type: query [B, H, Q, d_q], key [B, H, K, d_k] →
-// [B, H, Q, K]. The whole call has been checked before.
+// [B, H, Q, K]. The first key given is number `first_key` of its row. The whole call has been
+// checked before.
 Tensor scores_op(const std::optional<Tensor>& query, const Tensor& key,
-                 const std::vector<Tensor>& params, const std::string& call_text) try {
+                 const std::vector<Tensor>& params, const std::string& call_text,
+                 std::int64_t first_key) try {
   const auto call = nlohmann::ordered_json::parse(call_text);
   const PartSpec spec = spec_from_json(call.at("score"), "attend: score");
   const PartInfo& info = attention_parts().find_built(Group::score, spec.id);
@@ -33,7 +35,7 @@ Tensor scores_op(const std::optional<Tensor>& query, const Tensor& key,
   const auto names = call.at("params").get<std::vector<std::string>>();
   for (std::size_t i = 0; i < names.size(); ++i) named[names[i]] = params.at(i).to(type);
   const Tensor q = query ? query->to(type) : Tensor();
-  Tensor e = score->reference(q, key.to(type), named);
+  Tensor e = score->reference(q, key.to(type), score->from_key(named, first_key));
 
   const double scale = call.at("scale").is_null()
                            ? score->default_scale({.query_dim = query ? query->size(3) : 0,
@@ -115,7 +117,9 @@ Tensor dropout_tile_op(std::int64_t seed, double p, std::int64_t batch, std::int
 }  // namespace
 
 TORCH_LIBRARY_FRAGMENT(heed, library) {
-  library.def("scores(Tensor? query, Tensor key, Tensor[] params, str call) -> Tensor", scores_op);
+  library.def(
+      "scores(Tensor? query, Tensor key, Tensor[] params, str call, int first_key) -> Tensor",
+      scores_op);
   library.def("captured(Tensor modified, int first, Tensor[] known) -> Tensor[]", captured_op);
   library.def(
       "dropout_tile(int seed, float p, int batch, int heads, int[] rows, int[] columns) -> Tensor",

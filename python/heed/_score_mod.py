@@ -146,7 +146,7 @@ class _Call:
         if self._apart(tile):
             key = key.where(tile.keep.transpose(2, 3), 0.0)
             query = None if query is None else query.where(tile.keep.any(3, keepdim=True), 0.0)
-        e = torch.ops.heed.scores(query, key, list(params), self.score)
+        e = torch.ops.heed.scores(query, key, list(params), self.score, tile.columns.start or 0)
         return e if tile.keep is None else e.where(tile.keep, 0.0)
 
     def modified(self, tile: _Tile, scores: Tensor) -> Tensor:

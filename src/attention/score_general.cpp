@@ -33,7 +33,7 @@ PartInfo general() {
       .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "when query and key differ in width or kind",
       .suits = {"different-widths"},
-      .fused = "dot, after W q by torch",
+      .fused = "dot, after W q",
       .make = [](const Options&) -> std::unique_ptr<Score> { return std::make_unique<General>(); },
   };
 }

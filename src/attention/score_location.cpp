@@ -25,6 +25,11 @@ class Location : public Score {
     return project(W.narrow(-2, 0, K), q);
   }
 
+  Params from_key(const Params& params, std::int64_t first) const override {
+    const Tensor& W = params.at("W");
+    return {{"W", W.narrow(-2, first, W.size(-2) - first)}};
+  }
+
  private:
   std::int64_t most_;
 };

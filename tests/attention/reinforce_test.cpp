@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adam.h>
 
 #include "heed/attention/attention.hpp"
 
@@ -168,6 +170,53 @@ TEST(Reinforce, HoldsTheRewardAgainstAMovingAverage) {
   EXPECT_NEAR(reinforce->baseline(), 1.02 / 0.36, 1e-12);
   EXPECT_EQ(reinforce->named_buffers().size(), 2u);
   EXPECT_EQ(reinforce->loss({}, torch::ones({2})).item<double>(), 0);
+}
+
+/// Which key matters is marked, what it says is in another feature; the other keys contradict it.
+struct Marked {
+  explicit Marked(std::int64_t entries) {
+    constexpr std::int64_t kMany = 8;
+    keys = torch::randn({entries, kMany, 4});
+    place = torch::randint(kMany, {entries});
+    const Tensor mark = torch::zeros({entries, kMany}).scatter(1, place.unsqueeze(1), 2.0);
+    keys = torch::cat({keys, mark.unsqueeze(-1)}, -1);
+    const Tensor said = keys.select(-1, 0).gather(1, place.unsqueeze(1)).squeeze(1);
+    label = (said > 0).to(torch::kInt64);
+  }
+  Tensor keys, place, label;
+};
+
+TEST(Reinforce, TeachesHardAttentionWhereToLook) {
+  for (const std::uint64_t seed : {1, 2}) {
+    torch::manual_seed(seed);
+    Attention module(AttentionConfig{.score = "general", .align = {"hard", {{"entropy", 0.02}}}},
+                     Problem{.query_dim = 5, .key_dim = 5, .value_dim = 5});
+    torch::nn::Linear output(5, 2);
+    Reinforce reinforce;
+    std::vector<Tensor> parameters = module->parameters();
+    for (const Tensor& x : output->parameters()) parameters.push_back(x);
+    torch::optim::Adam adam(parameters, torch::optim::AdamOptions(0.02));
+    const Tensor query = torch::ones({1, 5});
+    const auto look = [&](const Marked& data, Trace& trace) {
+      return module->attend(query.expand({data.keys.size(0), 5}), {.data = data.keys}, trace["it"]);
+    };
+    for (int step = 0; step < 300; ++step) {
+      const Marked data(128);
+      Trace trace;
+      const Tensor each = torch::cross_entropy_loss(output->forward(look(data, trace)), data.label,
+                                                    {}, at::Reduction::None);
+      adam.zero_grad();
+      (each.mean() + reinforce->loss(trace.choices(), -each)).backward();
+      adam.step();
+    }
+    module->eval();
+    const Marked data(1000);
+    Trace trace = Trace::recording();
+    look(data, trace);
+    const Tensor weights = trace.map("it").weights.view({1000, -1});
+    const double found = weights.gather(1, data.place.unsqueeze(1)).mean().item<double>();
+    EXPECT_GT(found, 0.9) << "by chance 0.125; seed " << seed;
+  }
 }
 
 TEST(Choices, ComeFromTrainingByReinforceAlone) {

@@ -157,9 +157,16 @@ def test_the_same_scores_equal_no_score_mod(score):
     results = []
     for f in (same, None):
         out, lse = heed.attend(q, k, v, score_mod=f, **options)
-        results.append((out, lse, *torch.autograd.grad(out.square().sum(), leaves)))
+        grads = torch.autograd.grad(out.square().sum(), leaves, materialize_grads=True)  # location meets no key
+        results.append((out, lse, *grads))
     for ours, theirs in zip(*results):
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-11)
+
+
+def test_location_counts_keys_beyond_a_tile():
+    q, k, W = rand(1, 2, 3, 6), rand(1, 2, 600, 6, seed=1), rand(700, 6, seed=2)
+    ours, theirs = (heed.attend(q, k, k, score="location", params={"W": W}, score_mod=f) for f in (same, None))
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-13)
 
 
 def test_slopes_temperature_layout_and_absent_heads():

@@ -134,6 +134,30 @@ def test_killed_at_ten_random_moments_it_resumes_to_the_same_bits(heed, tiny_con
     ]
 
 
+@pytest.mark.parametrize("align", ["hard", "reinforced"])
+def test_a_run_that_learns_by_choices_resumes_to_the_same_bits(heed, tiny_config, tmp_path, align):
+    # The baseline that rewards are held against is part of the checkpoint.
+    part = f'[attention]\nalign = {{ id = "{align}", entropy = 0.01, baseline = 0.95 }}\n[train]'
+    config = tmp_path / "config.toml"
+    config.write_text(
+        tiny_config.read_text().replace("[train]", part).replace("epochs = 3", "epochs = 4\ncheckpoint_seconds = 0")
+    )
+    start = time.monotonic()
+    assert heed("train", config, "--out", tmp_path / "whole", "--threads", 1, "--quiet").returncode == 0
+    whole = time.monotonic() - start
+    command = [str(HEED), "train", str(config), "--out", str(tmp_path / "cut"), "--threads", "1", "--quiet", "--resume"]
+    checkpoint = tmp_path / "cut" / "state" / "checkpoint.safetensors"
+    process = subprocess.Popen(command)
+    while not checkpoint.exists():
+        time.sleep(0.01)
+    time.sleep(whole / 4)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    assert heed(*command[1:]).returncode == 0
+    for name in ("weights.safetensors", "predictions.jsonl"):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
 @pytest.mark.parametrize("model", ["embedding", "cnn", "lstm", "gru", "bilstm"])
 def test_every_feature_model_trains(heed, tiny_config, tmp_path, model):
     config = tmp_path / "config.toml"

@@ -76,6 +76,10 @@ class Score {
     return {.query = q, .key = k};
   }
 
+  /// The parameters as they serve the keys from `first` on: a score that counts its keys is cut
+  /// like them by who works on tiles.
+  virtual Params from_key(const Params& params, std::int64_t /*first*/) const { return params; }
+
   /// True if the formula has a form without a query.
   virtual bool query_optional() const { return false; }
 };
