@@ -49,7 +49,7 @@ def test_bad_data(heed, tmp_path, data, words):
         ("[task]\nkind = 'classify'\n[attention]\nscore = 'aditive'\n", ["config.toml:4", "did you mean 'additive'?"]),
         ("[attenton]\nscore = 'dot'\n", ["config.toml:1", "did you mean 'attention'?"]),
         ("[attention]\nsocre = 'dot'\n", ["config.toml:2", "did you mean 'score'?"]),
-        ("[attention]\nmechanism = 'rotatory'\n", ["rotatory", "'target'", "the task gives"]),
+        ("[attention]\nmechanism = 'rotatory'\n", ["'rotatory'", "'left', 'target', 'right'", "the task gives 'text'"]),
         ("[train]\nepochs = -1\n", ["config.toml:2", "epochs"]),
         ("[train\n", ["config.toml:1"]),
         ("", ["config.toml", "empty"]),

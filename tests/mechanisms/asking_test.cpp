@@ -92,6 +92,21 @@ TEST(MultiHead, WithoutProjectionsManyQueriesShareKeysAndValues) {
   expect_near(asked(), torch::cat(each, -1));
 }
 
+TEST(MultiHead, AMaskOfEntriesServesAllHeads) {
+  for (const bool projections : {true, false}) {
+    Asked asked(PartSpec{"multi-head", {{"heads", std::int64_t{2}}, {"projections", projections}}});
+    const Tensor all = asked();
+    asked.keys.lengths = torch::tensor({5, 2});
+    const Tensor by_lengths = asked();
+    Trace quiet;
+    Asking masked{.query = {.data = asked.query, .lengths = {}, .name = ""}, .keys = asked.keys};
+    masked.mask = valid_positions(asked.keys).unsqueeze(1);  // [B, 1, N]
+    masked.keys.lengths = Tensor();
+    expect_near(asked.attender->attend(masked, quiet["x"]), by_lengths);
+    EXPECT_FALSE(torch::allclose(all, by_lengths));
+  }
+}
+
 TEST(MultiHop, EachLookGuidesTheNext) {
   Asked add(PartSpec{"multi-hop", {{"hops", std::int64_t{3}}}});
   Tensor q = add.query, c;

@@ -213,6 +213,23 @@ std::string case_name(const testing::TestParamInfo<Case>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Registry, EveryMechanism, testing::ValuesIn(all_cases()), case_name);
 
+// Without positions or an encoder, attention sees a set.
+TEST(Order, MattersToTheLastVectorAndToNoWiring) {
+  for (const std::string id :
+       {"singular", "co.alternating", "co.interactive", "co.parallel", "rotatory", "via-attention",
+        "meta-embedding", "focus", "saliency.max-pool", "saliency.gate", "saliency.winner-take-all",
+        "mean-pool", "no-attention"}) {
+    const PartInfo& info = mechanism_parts().find(Group::mechanism, id);
+    const auto mechanism = make_walked(info, {});
+    const Walked walked(info, {5, 5});
+    Walked turned = walked;
+    for (Input& x : turned.inputs) x.data = x.data.flip(1);
+    EXPECT_EQ(difference(run(*mechanism, walked), run(*mechanism, turned)) < 1e-12,
+              id != "no-attention")
+        << id;
+  }
+}
+
 // Every score, every alignment and both dimensionalities in every wiring; a combination that makes
 // no sense is refused in words, never by a crash.
 TEST(Combinations, EveryScoreAlignmentAndDimensionalityInEveryMechanism) {
