@@ -217,6 +217,17 @@ TEST_P(Placed, ABatchOfMixedLengthsEqualsEachAlone) {
             1e-12);
 }
 
+TEST_P(Placed, LengthsZeroAndOneAreLegal) {
+  Attender attention = attender();
+  Trace trace;
+  for (const std::int64_t n : {0, 1}) {
+    const Tensor x = torch::randn({2, n, 8}, kFull);
+    const Tensor c = attention->attend(self_asking(x, x), trace["self"]);
+    EXPECT_EQ(c.sizes(), x.sizes());
+    EXPECT_TRUE(torch::isfinite(c).all().item<bool>());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Positions, Placed,
                          testing::Values("none", "sinusoidal", "learned", "rope", "alibi",
                                          "relative"),

@@ -54,6 +54,12 @@ inline void hold_promises(Mechanism& mechanism, const std::string& map, const Te
   if (query.defined()) alone.query = query.narrow(0, 1, 1);
   EXPECT_LT(greatest(cut(whole, 1) - mechanism.forward(alone, quiet)[0]), 1e-12);
 
+  for (const std::int64_t n : {0, 1}) {
+    const Tensor few = run(x.narrow(1, 0, n), {}, quiet);
+    EXPECT_TRUE(torch::isfinite(few).all().item<bool>()) << "length " << n;
+    EXPECT_EQ(few.size(-1), whole.size(-1)) << "length " << n;
+  }
+
   Tensor bad = x.clone();
   bad[1].narrow(0, x.size(1) / 2, x.size(1) - x.size(1) / 2).fill_(NAN);
   bad[2].fill_(NAN);

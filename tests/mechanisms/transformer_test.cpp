@@ -140,6 +140,24 @@ TEST(Transformer, AddedPositionsAreAddedOnceAtTheBottom) {
             1e-12);
 }
 
+TEST(Transformer, DecoderSeesNoFutureAndHasItsGradients) {
+  torch::manual_seed(11);
+  TransformerOptions options = small_transformer(true);
+  options.act = "gelu";
+  options.parts.position = "rope";
+  TransformerDecoder decoder(options);
+  decoder->to(kFull);
+  Trace trace;
+  const Tensor x = torch::randn({2, 4, 8}, kFull), memory = torch::randn({2, 3, 8}, kFull);
+  const Tensor lengths = torch::tensor({3, 0});
+  const auto run = [&](const std::vector<Tensor>& in) {
+    return decoder->forward(named(in[0], {}), named(in[1], lengths, "source"), trace["d"]);
+  };
+  check_gradients(run, {x, memory}, "decoder");
+  const Tensor whole = run({x, memory}), part = run({x.narrow(1, 0, 2), memory});
+  EXPECT_LT(greatest(whole.narrow(1, 0, 2) - part), 1e-12);
+}
+
 struct EveryTransformer : testing::TestWithParam<AttentionSpec> {};
 
 TEST_P(EveryTransformer, HoldsThePromises) {
