@@ -178,7 +178,7 @@ struct Marked {
     constexpr std::int64_t kMany = 8;
     keys = torch::randn({entries, kMany, 4});
     place = torch::randint(kMany, {entries});
-    const Tensor mark = torch::zeros({entries, kMany}).scatter(1, place.unsqueeze(1), 2.0);
+    const Tensor mark = torch::zeros({entries, kMany}).scatter(1, place.unsqueeze(1), 3.0);
     keys = torch::cat({keys, mark.unsqueeze(-1)}, -1);
     const Tensor said = keys.select(-1, 0).gather(1, place.unsqueeze(1)).squeeze(1);
     label = (said > 0).to(torch::kInt64);
@@ -200,7 +200,7 @@ TEST(Reinforce, TeachesHardAttentionWhereToLook) {
     const auto look = [&](const Marked& data, Trace& trace) {
       return module->attend(query.expand({data.keys.size(0), 5}), {.data = data.keys}, trace["it"]);
     };
-    for (int step = 0; step < 300; ++step) {
+    for (int step = 0; step < 500; ++step) {
       const Marked data(128);
       Trace trace;
       const Tensor each = torch::cross_entropy_loss(output->forward(look(data, trace)), data.label,
