@@ -71,12 +71,15 @@ TEST_P(EveryGat, GradientsEdgeOrderPoisonAndReplacement) {
   torch::manual_seed(9);
   const auto mechanism = graph_of({GetParam(), {{"layers", std::int64_t{2}}}});
   mechanism->to(kFull);
+  // The bias starts where elu bends: an isolated node would sit on the kink.
+  for (Tensor& parameter : mechanism->parameters()) parameter.data().normal_();
   const Tensor x = torch::randn({5, 6}, kFull), edges = small_edges();
   Trace quiet;
   const auto run = [&](const std::vector<Tensor>& in) {
     return mechanism->forward(nodes_of(in[0], edges), quiet);
   };
   check_gradients(run, {x}, GetParam());
+  check_parameters(*mechanism, [&] { return run({x}); });
   // Edges in another order: the same nodes, and weights in that order.
   const Tensor order = torch::tensor({5, 0, 7, 3, 1, 2, 6, 4});
   Trace first = Trace::recording(), second = Trace::recording();

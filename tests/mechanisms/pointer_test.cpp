@@ -100,6 +100,7 @@ TEST(Pointer, HasItsGradientsAndPoisonStaysOut) {
         return pointer->log_likelihood(keys_of(in[0], lengths), targets);
       },
       {x}, "pointer");
+  check_parameters(*pointer, [&] { return pointer->log_likelihood(keys_of(x, lengths), targets); });
   x[1].narrow(0, 2, 2).fill_(NAN);
   x.set_requires_grad(true);
   pointer->log_likelihood(keys_of(x, lengths), targets).sum().backward();

@@ -27,6 +27,28 @@ inline std::string refusal(const std::function<void()>& act) {
   return "no error";
 }
 
+/// Holds the gradient of each parameter against a central difference along a random direction.
+inline void check_parameters(torch::nn::Module& module, const std::function<Tensor()>& f) {
+  const Tensor r = torch::randn_like(f());
+  const auto loss = [&] { return (f() * r).sum(); };
+  for (const auto& item : module.named_parameters()) {
+    Tensor parameter = item.value();
+    const Tensor gradient = torch::autograd::grad({loss()}, {parameter}, {}, {}, false, true)[0];
+    ASSERT_TRUE(gradient.defined()) << item.key() << " has no gradient";
+    const Tensor along = torch::randn_like(parameter);
+    const torch::NoGradGuard no_grad;
+    const Tensor kept = parameter.clone();
+    constexpr double kStep = 1e-5;
+    parameter.copy_(kept + kStep * along);
+    const double above = loss().item<double>();
+    parameter.copy_(kept - kStep * along);
+    const double expected = (above - loss().item<double>()) / (2 * kStep);
+    parameter.copy_(kept);
+    EXPECT_NEAR((gradient * along).sum().item<double>(), expected, 1e-7 + 1e-6 * std::abs(expected))
+        << item.key();
+  }
+}
+
 /// What is promised of every mechanism over one input "text": gradients against central
 /// differences, a batch of mixed lengths equals each alone, NaN behind the lengths reaches no
 /// output and no gradient, the weights `map` can be replaced, differentiably. `query` may be
@@ -46,6 +68,7 @@ inline void hold_promises(Mechanism& mechanism, const std::string& map, const Te
   Trace quiet;
   check_gradients([&](const std::vector<Tensor>& in) { return run(in[0], lengths, quiet); }, {x},
                   "features");
+  check_parameters(mechanism, [&] { return run(x, lengths, quiet); });
   const Tensor whole = run(x, lengths, quiet);
   const Tensor first = run(x.narrow(0, 0, 1), {}, quiet);
   EXPECT_LT(greatest(cut(whole, 0) - first[0]), 1e-12);
