@@ -33,9 +33,8 @@ Input Grouping::entries() const {
   const std::int64_t B = index_.size(0), S = index_.size(1), M = index_.size(2),
                      D = below_.data.size(2);
   const Tensor rows = below_.data.gather(1, index_.reshape({B, S * M, 1}).expand({-1, -1, D}));
-  // A padded place points at position 0, which may be NaN in an empty entry.
-  const Tensor data = torch::where(valid_.reshape({B, S * M, 1}), rows, 0.0);
-  return {.data = data.reshape({B * S, M, D}),
+  // Past a segment's size anything may stand: its length masks it.
+  return {.data = rows.reshape({B * S, M, D}),
           .lengths = sizes_.flatten(),
           .name = below_.name,
           .levels = {}};

@@ -116,6 +116,7 @@ TEST_P(EveryMechanism, LengthsZeroAndOneAreLegal) {
     const Tensor out = run(*mechanism, walked);
     ASSERT_EQ(out.sizes().vec(), (std::vector<std::int64_t>{2, mechanism->output_dim()}));
     EXPECT_TRUE(torch::isfinite(out).all().item<bool>());
+    EXPECT_LT(difference(run(*mechanism, walked.poisoned()), out), 1e-9);
     for (std::int64_t b = 0; b < 2; ++b)
       EXPECT_LT(difference(out[b], run(*mechanism, walked.alone(b))[0]), 1e-6);
   }
