@@ -83,7 +83,7 @@ class GraphMechanism : public Mechanism {
   Context forward(const Inputs& in, Trace& trace) override {
     Tensor nodes = in[input_].data;
     HEED_CHECK(nodes.dim() == 2 || (nodes.dim() == 3 && nodes.size(0) == 1),
-               "mechanism: input '{}' is {}; a graph is one entry, nodes×width, or 1×nodes×width",
+               "mechanism: input '{}' is {}; a graph is needed, with nodes×width or 1×nodes×width",
                input_, shape_text(nodes));
     if (nodes.dim() == 3) nodes = nodes.squeeze(0);
     for (std::int64_t l = 0; l < layers_; ++l) {

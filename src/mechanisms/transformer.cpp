@@ -19,9 +19,11 @@ MechanismProblem attention_problem(const TransformerOptions& options, bool posit
 
 // The position at the bottom of a stack: one that adds, or none.
 std::shared_ptr<Position> bottom_position(const TransformerOptions& options) {
-  const PartSpec& spec = options.parts.position;
-  const bool adds = spec.id == "sinusoidal" || spec.id == "learned";
-  return make_position(adds ? spec : PartSpec("none"), {.dim = options.dim, .options = {}});
+  auto position = make_position(options.parts.position, {.dim = options.dim,
+                                                         .head_dim = options.dim,
+                                                         .score = options.parts.score.id,
+                                                         .options = {}});
+  return position->adds() ? position : std::make_shared<Position>();
 }
 
 // A stack of layers, its bottom position and, after pre-norm layers, its last norm.
