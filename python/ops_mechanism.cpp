@@ -29,6 +29,7 @@ MechanismProblem problem_from(const Json& json) {
     problem.inputs.push_back({.name = name, .dim = dim.get<std::int64_t>()});
   problem.query_dim = json.at("query_dim").get<std::int64_t>();
   problem.classes = json.at("classes").get<std::int64_t>();
+  problem.relations = json.at("relations").get<std::vector<std::string>>();
   return problem;
 }
 
@@ -59,13 +60,15 @@ class MechanismHolder : public torch::CustomClassHolder {
 
   /// The context, the weights of each module by name where wanted, and the extra loss terms.
   std::tuple<Tensor, Tensors, std::vector<Tensor>> forward(
-      const Tensors& inputs, const Tensors& lengths, const std::optional<Tensor>& query,
-      const Tensors& replace, const std::optional<Tensor>& labels, bool want_weights) try {
+      const Tensors& inputs, const Tensors& lengths, const Tensors& edges,
+      const std::optional<Tensor>& query, const Tensors& replace,
+      const std::optional<Tensor>& labels, bool want_weights) try {
     Inputs in;
     for (const auto& item : inputs) {
       in.set(item.key(), item.value(),
              lengths.contains(item.key()) ? lengths.at(item.key()) : Tensor());
     }
+    for (const auto& item : edges) in.set_edges(item.key(), item.value());
     in.query = query.value_or(Tensor());
     Trace trace = want_weights ? Trace::recording() : Trace();
     for (const auto& item : replace) trace.replace(item.key(), item.value());

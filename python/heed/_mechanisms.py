@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -31,7 +31,8 @@ class Mechanism(torch.nn.Module):
     >>> module(inputs, replace={"left": weights})           # attend to this instead
 
     ``inputs`` gives each input's width; a call gives tensors [batch, length, width] under the same names.
-    ``query_dim`` is the width of the query, 0 for none. Options of the mechanism itself are keywords.
+    ``query_dim`` is the width of the query, 0 for none; ``relations`` name the kinds of edges of a graph, whose
+    ``edges`` a call gives as [2, E], sources and targets. Options of the mechanism itself are keywords.
     """
 
     mechanism = "singular"
@@ -42,6 +43,7 @@ class Mechanism(torch.nn.Module):
         *,
         query_dim: int = 0,
         classes: int = 0,
+        relations: Sequence[str] = ("edges",),
         score: Part = "additive",
         align: Part = "soft",
         queries: Part = "singular",
@@ -64,6 +66,7 @@ class Mechanism(torch.nn.Module):
             "inputs": dict(inputs),
             "query_dim": query_dim,
             "classes": classes,
+            "relations": list(relations),
         }
         self._make()
 
@@ -84,6 +87,7 @@ class Mechanism(torch.nn.Module):
         query: Tensor | None = None,
         *,
         lengths: Mapping[str, Tensor] | Tensor | None = None,
+        edges: Mapping[str, Tensor] | Tensor | None = None,
         replace: Mapping[str, Tensor] | None = None,
         labels: Tensor | None = None,
         want: str | None = None,
@@ -93,11 +97,13 @@ class Mechanism(torch.nn.Module):
             inputs = {names[0]: inputs}
         if lengths is not None and not isinstance(lengths, Mapping):
             lengths = {names[0]: lengths}
+        if edges is not None and not isinstance(edges, Mapping):
+            edges = {self._spec["relations"][0]: edges}
         if want not in (None, "weights"):
             raise ValueError(f"mechanism: cannot want '{want}'; it gives \"weights\"")
         lengths = {name: torch.as_tensor(value) for name, value in (lengths or {}).items()}
         output, weights, losses = self._holder.forward(
-            dict(inputs), lengths, query, dict(replace or {}), labels, want == "weights"
+            dict(inputs), lengths, dict(edges or {}), query, dict(replace or {}), labels, want == "weights"
         )
         return Traced(output, dict(weights), losses) if want else output
 

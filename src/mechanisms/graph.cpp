@@ -96,8 +96,24 @@ class GraphMechanism : public Mechanism {
 
   std::int64_t output_dim() const override { return dim_; }
   bool uses_query() const override { return false; }
+  std::vector<WiringStep> wiring() const override {
+    std::vector<WiringStep> all;
+    std::string below = input_;
+    for (std::int64_t l = 1; l <= layers_; ++l) {
+      const std::string name = fmt::format("layer {}", l), output = fmt::format("h_{}", l);
+      for (WiringStep& step : steps(name, below, output)) all.push_back(std::move(step));
+      below = output;
+    }
+    all.push_back({"", "", "", below});
+    return all;
+  }
 
  protected:
+  /// The attention modules of one layer, from the nodes' neighbours to what it gives.
+  virtual std::vector<WiringStep> steps(const std::string& name, const std::string& below,
+                                        const std::string& output) const {
+    return {{name, below, "neighbours in " + below, output}};
+  }
   virtual Tensor layer(std::int64_t l, const Tensor& nodes, const Inputs& in,
                        const TraceSlot& slot) = 0;
   std::int64_t layers_, dim_;
@@ -167,6 +183,19 @@ class HetGat : public GraphMechanism {
     Tensor query;
     Attender choose{nullptr};
   };
+
+  std::vector<WiringStep> steps(const std::string& name, const std::string& below,
+                                const std::string& output) const override {
+    std::vector<WiringStep> all;
+    std::string found;
+    for (const std::string& relation : relations_) {
+      all.push_back({name + "/" + relation, below, fmt::format("neighbours in {}", below),
+                     output + "_" + relation});
+      found += (found.empty() ? "" : ", ") + all.back().output;
+    }
+    all.push_back({name + "/relations", "", found, output});
+    return all;
+  }
 
   Tensor layer(std::int64_t l, const Tensor& nodes, const Inputs& in,
                const TraceSlot& slot) override {

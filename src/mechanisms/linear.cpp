@@ -56,6 +56,10 @@ class LinearMechanism : public Mechanism {
   std::int64_t output_dim() const override { return dim_; }
   bool uses_query() const override { return false; }
   bool asks_itself() const override { return true; }
+  std::vector<WiringStep> wiring() const override {
+    return {{.name = "linear", .query = input_, .keys = input_, .output = "h"},
+            {.name = "", .query = "", .keys = "", .output = pool_ + " of h"}};
+  }
 
  private:
   // Positive features where weights are to be means; unit vectors where a step erases along k.

@@ -217,6 +217,10 @@ class PointerReader : public Mechanism {
   }
 
   std::int64_t output_dim() const override { return pointer_->state_dim(); }
+  std::vector<WiringStep> wiring() const override {
+    return {{.name = "pointer", .query = "decoder state", .keys = input_, .output = "s"},
+            {.name = "", .query = "", .keys = "", .output = "s"}};
+  }
   bool uses_query() const override { return false; }
 
  private:

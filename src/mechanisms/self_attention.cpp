@@ -27,6 +27,10 @@ class SelfAttention : public Mechanism {
   std::int64_t output_dim() const override { return attention_->output_dim(); }
   bool uses_query() const override { return false; }
   bool asks_itself() const override { return true; }
+  std::vector<WiringStep> wiring() const override {
+    return {{.name = "self", .query = input_, .keys = input_, .output = "h"},
+            {.name = "", .query = "", .keys = "", .output = pool_ + " of h"}};
+  }
 
  private:
   std::string input_, pool_;
@@ -74,6 +78,10 @@ class SelfAttentive : public Mechanism {
   std::int64_t output_dim() const override { return rows_ * attention_->output_dim(); }
   bool uses_query() const override { return false; }
   bool asks_itself() const override { return true; }
+  std::vector<WiringStep> wiring() const override {
+    return {{.name = "self", .query = "learned rows", .keys = input_, .output = "M"},
+            {.name = "", .query = "", .keys = "", .output = "M"}};
+  }
 
  private:
   // ‖A Aᵀ − I‖² of the rows A of each head, mean over batch and heads.

@@ -36,6 +36,10 @@ class Selection : public Mechanism {
   }
 
   std::int64_t output_dim() const override { return attention_->output_dim(); }
+  std::vector<WiringStep> wiring() const override {
+    return {{.name = "selection", .query = "q", .keys = input_, .output = "c"},
+            {.name = "", .query = "", .keys = "", .output = "c"}};
+  }
 
  protected:
   virtual Tensor marginals(const Tensor& scores, const Tensor& valid) = 0;
@@ -116,6 +120,10 @@ class Tree : public Mechanism {
   std::int64_t output_dim() const override { return 2 * attention_->output_dim(); }
   bool uses_query() const override { return false; }
   bool asks_itself() const override { return true; }
+  std::vector<WiringStep> wiring() const override {
+    return {{.name = "tree", .query = input_, .keys = input_, .output = "p"},
+            {.name = "", .query = "", .keys = "", .output = pool_ + " of [x; p]"}};
+  }
 
  private:
   std::string input_, pool_;

@@ -127,13 +127,14 @@ class Transformer : public Mechanism {
   explicit Transformer(const MechanismProblem& problem)
       : input_(problem.inputs.front().name),
         dim_(problem.inputs.front().dim),
+        layers_(get<std::int64_t>(problem.options, "layers")),
         pool_(get<std::string>(problem.options, "pool")) {
     const Options& given = problem.options;
     encoder_ =
         register_module("encoder", TransformerEncoder(TransformerOptions{
                                        .parts = problem.parts,
                                        .dim = dim_,
-                                       .layers = get<std::int64_t>(given, "layers"),
+                                       .layers = layers_,
                                        .ffn = get<std::int64_t>(given, "ffn"),
                                        .act = get<std::string>(given, "act"),
                                        .norm_first = get<std::string>(given, "norm") == "pre",
@@ -149,10 +150,21 @@ class Transformer : public Mechanism {
   std::int64_t output_dim() const override { return dim_; }
   bool uses_query() const override { return false; }
   bool asks_itself() const override { return true; }
+  std::vector<WiringStep> wiring() const override {
+    std::vector<WiringStep> steps;
+    std::string below = input_;
+    for (std::int64_t l = 1; l <= layers_; ++l) {
+      steps.push_back(
+          {fmt::format("transformer/layer {}/self", l), below, below, fmt::format("x_{}", l)});
+      below = steps.back().output;
+    }
+    steps.push_back({"", "", "", pool_ + " of " + below});
+    return steps;
+  }
 
  private:
   std::string input_;
-  std::int64_t dim_;
+  std::int64_t dim_, layers_;
   std::string pool_;
   TransformerEncoder encoder_{nullptr};
 };

@@ -81,6 +81,7 @@ Json describe(const Config& config, TaskModel& model) {
 Json describe(const PartSpec& mechanism, std::int64_t width) {
   const PartInfo& info = registry().find_built(Group::mechanism, mechanism.id);
   MechanismProblem problem{.parts = {.mechanism = mechanism}, .query_dim = width, .classes = 2};
+  if (mechanism.id == "het-gat") problem.relations = {"first", "second"};
   for (const InputNeed& need : info.takes) {
     const std::string name =
         need.name.empty() ? fmt::format("input {}", problem.inputs.size() + 1) : need.name;
