@@ -53,6 +53,7 @@ PartInfo location() {
                    .doc = "rows of W when a module makes it: the greatest number of keys",
                    .min = 1,
                    .max = 1e6}},
+      .promises = "W q is torch's product",
       .make = [](const Options& options) -> std::unique_ptr<Score> {
         return std::make_unique<Location>(options);
       },
