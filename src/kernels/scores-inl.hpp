@@ -217,6 +217,47 @@ void add_bias(const ScoreSetup<T>& setup, Panel panel, std::int64_t key, std::in
   for (std::int64_t i = 0; i < size; ++i) tile.score[i] += tile.extra[i];
 }
 
+/// score = act(score), and slope = scale · act'(score) where it is wanted.
+template <class T>
+void activate_tile(Activation act, T scale, T* score, T* slope, std::int64_t size) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  with_activation(act, [&](auto kind) HWY_ATTR {
+    for (; i + lanes <= size; i += lanes) {
+      auto y = hn::Zero(d), bend = y;
+      activate_vector<kind.value>(d, hn::LoadU(d, score + i), y, bend);
+      hn::StoreU(y, d, score + i);
+      if (slope != nullptr) hn::StoreU(hn::Mul(bend, hn::Set(d, scale)), d, slope + i);
+    }
+  });
+  for (; i < size; ++i) {
+    if (slope != nullptr) slope[i] = scale * activation_slope(act, score[i]);
+    score[i] = activate(act, score[i]);
+  }
+}
+
+/// score = cap · tanh(score / cap), and its slope times what is in `slope`.
+template <class T>
+void cap_tile(T cap, T* score, T* slope, std::int64_t size) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto limit = hn::Set(d, cap), one = hn::Set(d, T{1});
+  std::int64_t i = 0;
+  for (; i + lanes <= size; i += lanes) {
+    const auto bounded = hn::Tanh(d, hn::Div(hn::LoadU(d, score + i), limit));
+    hn::StoreU(hn::Mul(limit, bounded), d, score + i);
+    if (slope == nullptr) continue;
+    const auto bend = hn::NegMulAdd(bounded, bounded, one);
+    hn::StoreU(hn::Mul(hn::LoadU(d, slope + i), bend), d, slope + i);
+  }
+  for (; i < size; ++i) {
+    const T bounded = std::tanh(score[i] / cap);
+    score[i] = cap * bounded;
+    if (slope != nullptr) slope[i] *= T{1} - bounded * bounded;
+  }
+}
+
 /// From dot products to scores: everything but the masks, in the order of the contract.
 template <class T>
 void shape_scores(const ScoreSetup<T>& setup, Panel panel, std::int64_t key, std::int64_t count,
@@ -244,25 +285,15 @@ void shape_scores(const ScoreSetup<T>& setup, Panel panel, std::int64_t key, std
   }
   const T scale = static_cast<T>(p.scale);
   const Activation act = p.score == Score::dot ? p.activation : Activation::identity;
-  if (tile.slope != nullptr) {
-    for (std::int64_t i = 0; i < size; ++i) {
-      tile.slope[i] = scale * activation_slope(act, tile.score[i]);
-    }
-  }
   if (act != Activation::identity) {
-    for (std::int64_t i = 0; i < size; ++i) tile.score[i] = activate(act, tile.score[i]);
+    activate_tile(act, scale, tile.score, tile.slope, size);
+  } else if (tile.slope != nullptr) {
+    std::fill(tile.slope, tile.slope + size, scale);
   }
   if (scale != T{1}) {
     for (std::int64_t i = 0; i < size; ++i) tile.score[i] *= scale;
   }
-  if (p.softcap != 0) {
-    const T cap = static_cast<T>(p.softcap);
-    for (std::int64_t i = 0; i < size; ++i) {
-      const T bounded = std::tanh(tile.score[i] / cap);
-      tile.score[i] = cap * bounded;
-      if (tile.slope != nullptr) tile.slope[i] *= T{1} - bounded * bounded;
-    }
-  }
+  if (p.softcap != 0) cap_tile(static_cast<T>(p.softcap), tile.score, tile.slope, size);
   if (p.bias.data != nullptr) add_bias(setup, panel, key, count, tile, cover);
   if (p.alibi_slopes != nullptr) {
     const T slope = static_cast<T>(p.alibi_slopes[setup.head]);

@@ -230,7 +230,7 @@ TEST_F(CapsuleTest, RoutesByAgreement) {
   }
 }
 
-std::string refusal(const AttentionSpec& parts, const NamedWidths& inputs,
+std::string refusal_of(const AttentionSpec& parts, const NamedWidths& inputs,
                     std::int64_t query_dim = 4) {
   try {
     make_mechanism({.parts = parts, .options = {}, .inputs = inputs, .query_dim = query_dim});
@@ -243,24 +243,24 @@ std::string refusal(const AttentionSpec& parts, const NamedWidths& inputs,
 TEST(Refusals, SayWhatIsNeededAndWhatThereIs) {
   const NamedWidths text = {{.name = "text", .dim = 4}};
   const NamedWidths pair = {{.name = "text", .dim = 4}, {.name = "question", .dim = 6}};
-  EXPECT_EQ(refusal({.mechanism = "rotatory"}, text),
+  EXPECT_EQ(refusal_of({.mechanism = "rotatory"}, text),
             "mechanism 'rotatory': it takes 'left', 'target', 'right'; the task gives 'text'");
-  EXPECT_EQ(refusal({.mechanism = "co.parallel"}, text),
+  EXPECT_EQ(refusal_of({.mechanism = "co.parallel"}, text),
             "mechanism 'co.parallel': it takes an input, another input; the task gives 'text'");
-  EXPECT_EQ(refusal({.mechanism = "via-attention"}, pair),
+  EXPECT_EQ(refusal_of({.mechanism = "via-attention"}, pair),
             "mechanism 'via-attention': it takes an input, 'characters'; the task gives 'text', "
             "'question'");
   EXPECT_THAT(
-      refusal({.mechanism = "hierarchical"}, text),
+      refusal_of({.mechanism = "hierarchical"}, text),
       HasSubstr("it takes an input in levels (words in sentences …); the task gives 'text'"));
-  EXPECT_THAT(refusal({.mechanism = "singular"}, {}), HasSubstr("the task gives nothing"));
-  EXPECT_THAT(refusal({.mechanism = "co.interactive", .score = "dot"}, pair),
+  EXPECT_THAT(refusal_of({.mechanism = "singular"}, {}), HasSubstr("the task gives nothing"));
+  EXPECT_THAT(refusal_of({.mechanism = "co.interactive", .score = "dot"}, pair),
               HasSubstr("query width 6 differs from key width 4"));
-  EXPECT_THAT(refusal({.mechanism = {"co.parallel", {{"affinity", "trilinear"}}}}, pair),
+  EXPECT_THAT(refusal_of({.mechanism = {"co.parallel", {{"affinity", "trilinear"}}}}, pair),
               HasSubstr("4 and 6 wide"));
-  EXPECT_THAT(refusal({.queries = "capsule"}, text), HasSubstr("two classes or more"));
-  EXPECT_THAT(refusal({.queries = "multi-hop"}, text, 5), HasSubstr("they are 5 and 4; 'linear'"));
-  EXPECT_THAT(refusal({.mechanism = {"rotatory", {{"hop", std::int64_t{2}}}}}, text),
+  EXPECT_THAT(refusal_of({.queries = "capsule"}, text), HasSubstr("two classes or more"));
+  EXPECT_THAT(refusal_of({.queries = "multi-hop"}, text, 5), HasSubstr("they are 5 and 4; 'linear'"));
+  EXPECT_THAT(refusal_of({.mechanism = {"rotatory", {{"hop", std::int64_t{2}}}}}, text),
               HasSubstr("did you mean 'hops'?"));
 }
 
