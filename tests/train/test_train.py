@@ -49,7 +49,7 @@ def test_traces_hold_the_weights_of_each_example(tiny_run):
 def test_weights_are_readable_by_the_safetensors_package(tiny_run):
     numpy = pytest.importorskip("safetensors.numpy")
     tensors = numpy.load_file(tiny_run / "weights.safetensors")
-    assert tensors["attention.attention.W1"].shape == (16, 16)
+    assert tensors["attention.attention.attention.W1"].shape == (16, 16)
 
 
 def test_eval_repeats_the_test_line(heed, tiny_run):
