@@ -82,7 +82,7 @@ PartInfo local_m() {
       .time = "O(Q D)",
       .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "when query and key positions run in step",
-      .suits = {"long", "near", "latency"},
+      .suits = {"long", "near"},
       .options = {reach_option(0)},
       .fused = "dot, additive",
       .make = [](const Options& options) -> std::unique_ptr<Align> {

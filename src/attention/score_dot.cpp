@@ -25,7 +25,6 @@ PartInfo dot() {
       .time = "O(Q K d)",
       .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "the cheapest; for narrow keys, or keys of unit length",
-      .suits = {"latency"},
       .fused = "dot",
       .unsupported = same_width,
       .make = [](const Options&) -> std::unique_ptr<Score> { return std::make_unique<Dot>(); },

@@ -31,7 +31,7 @@ PartInfo scaled_dot() {
       .time = "O(Q K d)",
       .memory = "O(Q + K) fused, O(Q K) reference",
       .advice = "the default; needed instead of dot when keys are wide",
-      .suits = {"latency", "much-data"},
+      .suits = {"much-data"},
       .fused = "dot",
       .unsupported = same_width,
       .make = [](const Options&) -> std::unique_ptr<Score> {

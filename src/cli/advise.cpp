@@ -84,7 +84,7 @@ void run_advise(AdviseArgs& args) {
       fmt::print("      - nothing in it serves '{}'\n", need);
   }
   fmt::print(
-      "\nms: one forward attention of these sizes, measured here. The first, for a config:\n\n{}",
+      "\nms: one forward pass of these sizes, measured here. The first, for a config:\n\n{}",
       attention_table(advice.front().parts));
 }
 

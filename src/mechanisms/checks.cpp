@@ -8,6 +8,9 @@ void check_no_align(const MechanismProblem& problem, const std::string& why) {
   HEED_CHECK(problem.parts.align.id == "soft",
              "mechanism '{}': {}; align '{}' has no place in it, leave 'soft'",
              problem.parts.mechanism.id, why, problem.parts.align.id);
+  HEED_CHECK(problem.parts.dimensionality.id == "single",
+             "mechanism '{}': {}, one a key; dimensionality must be 'single'",
+             problem.parts.mechanism.id, why);
 }
 
 std::int64_t head_count(const MechanismProblem& problem, std::int64_t dim) {

@@ -3,7 +3,7 @@
 
 namespace heed {
 
-/// InputError unless the alignment is the default, for mechanisms that have no use for one; `why`
+/// InputError unless alignment and dimensionality are the default, for mechanisms that have no use for one; `why`
 /// says whose the weights are.
 void check_no_align(const MechanismProblem& problem, const std::string& why);
 

@@ -50,7 +50,7 @@ PartInfo co_interactive() {
       .time = "two attentions with one query each",
       .memory = "O(K_1 + K_2)",
       .advice = "coarse and cheap: means ask",
-      .suits = {"two-inputs", "latency"},
+      .suits = {"two-inputs"},
       .takes = {{}, {}},
       .make = makes<CoInteractive>(),
   };

@@ -244,7 +244,9 @@ PartInfo graph_info(const char* id, const char* title) {
           .memory = "O(N d + E H) a layer",
           .options = graph_options(),
           .fused = "graph",
-          .promises = "projections are torch's products"};
+          .promises = "projections are torch's products",
+          .takes = {{.edges = true}},
+          .scored = false};
 }
 
 template <bool v2>

@@ -102,7 +102,7 @@ PartInfo hierarchical() {
       .time = "one attention over all positions of each level",
       .memory = "O(K)",
       .advice = "long documents: words, sentences, document, and any level more",
-      .suits = {"documents", "long", "interpretable"},
+      .suits = {"documents"},
       .options = {{.name = "encoder",
                    .fallback = std::string("none"),
                    .doc = "what runs over the vectors of a level before the next attends",

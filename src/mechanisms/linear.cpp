@@ -126,7 +126,7 @@ PartInfo linear_mechanism() {
       .time = "O(N d² / H)",
       .memory = "O(N d)",
       .advice = "very long sequences, constant memory a step",
-      .suits = {"long", "latency"},
+      .suits = {"long"},
       .options = {{.name = "rule",
                    .fallback = std::string("linear"),
                    .doc = "how a step changes the state",
@@ -134,6 +134,7 @@ PartInfo linear_mechanism() {
                   pool_option("last")},
       .fused = "linear",
       .promises = "projections are torch's products",
+      .scored = false,
       .make = MakeMechanism([](const MechanismProblem& problem) -> std::shared_ptr<Mechanism> {
         return std::make_shared<LinearMechanism>(problem);
       }),

@@ -49,7 +49,8 @@ PartInfo mean_pool() {
       .time = "O(K d)",
       .memory = "O(d)",
       .advice = "the baseline any attention has to beat",
-      .suits = {"baseline", "latency"},
+      .suits = {"baseline"},
+      .scored = false,
       .make = makes<MeanPool>(),
   };
 }

@@ -36,7 +36,8 @@ PartInfo no_attention() {
       .time = "O(d)",
       .memory = "O(d)",
       .advice = "the last state alone: what the encoder does without attention",
-      .suits = {"baseline", "latency"},
+      .suits = {"baseline"},
+      .scored = false,
       .make = makes<NoAttention>(),
   };
 }

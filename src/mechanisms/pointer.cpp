@@ -30,6 +30,8 @@ PointerImpl::PointerImpl(const PointerOptions& options)
       parts.queries.id == "singular" && parts.dimensionality.id == "single",
       "pointer: one weight a place is needed; queries '{}' and dimensionality '{}' give more",
       parts.queries.id, parts.dimensionality.id);
+  HEED_CHECK(parts.score.id != "location",
+             "pointer: score 'location' knows a key by its place, and the end key has none");
   HEED_CHECK(parts.position.id == "none",
              "pointer: position '{}': the decoder's state has no place", parts.position.id);
   attention_ = register_module(

@@ -89,7 +89,8 @@ PartInfo saliency_max_pool() {
       .time = "O(K d)",
       .memory = "O(K d)",
       .advice = "bottom-up: the strongest feature wins",
-      .suits = {"no-query", "latency"},
+      .suits = {"no-query"},
+      .scored = false,
       .make = makes<MaxPool>(),
   };
 }
@@ -111,6 +112,7 @@ PartInfo saliency_gate() {
                    .fallback = std::string("feature"),
                    .doc = "a gate for every feature, or one for the whole position",
                    .choices = {"feature", "position"}}},
+      .scored = false,
       .make = makes<Gate>(),
   };
 }
@@ -128,6 +130,7 @@ PartInfo saliency_winner_take_all() {
       .memory = "O(K d)",
       .advice = "bottom-up: one position alone",
       .suits = {"no-query", "one-at-a-time"},
+      .scored = false,
       .make = makes<WinnerTakeAll>(),
   };
 }

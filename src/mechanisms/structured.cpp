@@ -92,11 +92,12 @@ class Binomial : public Selection {
 class Tree : public Mechanism {
  public:
   explicit Tree(const MechanismProblem& problem)
-      : input_(problem.inputs.front().name), pool_(get<std::string>(problem.options, "pool")) {
+      : input_(problem.inputs.front().name),
+        dim_(problem.inputs.front().dim),
+        pool_(get<std::string>(problem.options, "pool")) {
     check_no_align(problem, kMarginals);
-    const std::int64_t dim = problem.inputs.front().dim;
-    attention_ = register_module("attention", Attender(problem, dim, dim));
-    root_ = register_module("root", torch::nn::Linear(dim, 1));
+    attention_ = register_module("attention", Attender(problem, dim_, dim_));
+    root_ = register_module("root", torch::nn::Linear(dim_, 1));
   }
 
   Context forward(const Inputs& in, Trace& trace) override {
@@ -117,7 +118,7 @@ class Tree : public Mechanism {
         {.data = torch::cat({x.data, parents.data}, -1), .lengths = x.lengths, .name = x.name});
   }
 
-  std::int64_t output_dim() const override { return 2 * attention_->output_dim(); }
+  std::int64_t output_dim() const override { return dim_ + attention_->output_dim(); }
   bool uses_query() const override { return false; }
   bool asks_itself() const override { return true; }
   std::vector<WiringStep> wiring() const override {
@@ -126,7 +127,9 @@ class Tree : public Mechanism {
   }
 
  private:
-  std::string input_, pool_;
+  std::string input_;
+  std::int64_t dim_;
+  std::string pool_;
   Attender attention_{nullptr};
   torch::nn::Linear root_{nullptr};
 };

@@ -60,6 +60,10 @@ TransformerLayerImpl::TransformerLayerImpl(const TransformerOptions& options, bo
       dropout_(options.dropout) {
   const std::int64_t dim = options.dim, ffn = options.ffn > 0 ? options.ffn : 4 * dim;
   self_ = register_module("self", Attender(attention_problem(options, true), dim, dim));
+  HEED_CHECK(self_->output_dim() == dim,
+             "transformer: its attention is {} wide and what it is added to {}; heads need "
+             "projections",
+             self_->output_dim(), dim);
   norm_self_ = register_module("norm_self", layer_norm(dim));
   if (decoder) {
     // Places in the memory are not places in the text that is written.

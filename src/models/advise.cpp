@@ -8,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "heed/attention/attention.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
+#include "heed/models/describe.hpp"
 
 namespace heed {
 namespace {
@@ -18,6 +18,8 @@ namespace {
 bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
+
+constexpr const char* kLatency = "latency";  // measured, not a matter of parts
 
 std::int64_t matches(const PartInfo& part, const Needs& needs) {
   return std::count_if(needs.wanted.begin(), needs.wanted.end(),
@@ -33,46 +35,67 @@ bool is_default(const PartInfo& part) {
          (part.group == Group::queries && part.id == plain.queries.id);
 }
 
-/// The parts of a group that may serve: all that suit some need, and the default. Scores and
-/// alignments are always possible; a wiring that takes other inputs must be asked for.
-std::vector<const PartInfo*> candidates(const Registry& registry, Group group, const Needs& needs) {
+/// The parts of a group that may serve: all that suit some need, and the default. Any score and
+/// alignment may; another wiring or multiplicity of queries must be asked for.
+std::vector<const PartInfo*> candidates(const Registry& registry, Group group, const Needs& needs,
+                                        bool free) {
   std::vector<const PartInfo*> found;
   for (const PartInfo& part : registry.parts()) {
     if (part.group != group || part.status != Status::built) continue;
-    const bool free = group == Group::score || group == Group::align;
     if (free || is_default(part) || matches(part, needs) > 0) found.push_back(&part);
   }
   return found;
 }
 
-/// Milliseconds of one forward attention, the best of several; negative: it cannot be measured.
-double measure(const PartInfo& score, const PartInfo& align, const Needs& needs) {
+/// Inputs a mechanism takes, of one length and width: sentences of twenty, four edges a node.
+Inputs inputs_for(const MechanismProblem& problem, const PartInfo& info, const Needs& needs) {
+  Inputs in;
+  for (const auto& input : problem.inputs) {
+    std::vector<Segments> levels;
+    if (input.levels > 0) {
+      Tensor sizes = torch::full({1, (needs.length + 19) / 20}, 20, torch::kInt64);
+      sizes[0][-1] = needs.length - 20 * (sizes.size(1) - 1);
+      levels.push_back({.sizes = sizes, .lengths = torch::full({1}, sizes.size(1), torch::kInt64)});
+    }
+    in.set(input.name, torch::randn({1, needs.length, input.dim}), {}, levels);
+  }
+  if (info.takes.front().edges) {
+    for (const std::string& relation : problem.relations)
+      in.set_edges(relation, torch::randint(needs.length, {2, 4 * needs.length}, torch::kInt64));
+  }
+  in.query = needs.queries == 1 ? torch::randn({1, needs.width})
+                                : torch::randn({1, needs.queries, needs.width});
+  return in;
+}
+
+/// Milliseconds of one forward pass, the best of several; negative: the parts do not go together.
+double measure(const AttentionSpec& parts, const Registry& registry, const Needs& needs) {
+  const PartInfo& info = registry.find(Group::mechanism, parts.mechanism.id);
+  const PartInfo& score = registry.find(Group::score, parts.score.id);
+  const PartInfo& align = registry.find(Group::align, parts.align.id);
   // A formula without a kernel may build all pairs of features at once.
-  const bool fused = !score.fused.empty() && !align.fused.empty();
   const double numbers = static_cast<double>(needs.length) * static_cast<double>(needs.queries) *
                          static_cast<double>(needs.width);
-  if (!fused && numbers > 2e8) return -1;
+  if ((score.fused.empty() || align.fused.empty()) && numbers > 2e8) return -1;
   torch::NoGradGuard no_grad;
-  const Problem sizes{.query_dim = needs.width, .key_dim = needs.width, .value_dim = needs.width};
-  AttendOptions options{.score = score.id, .align = align.id};
   try {
-    for (const SizedParam& param : parameters_of(options.score, options.align, sizes)) {
-      options.params[param.info.name] = param.initial();
-    }
-    const Tensor q = torch::randn({1, needs.queries, needs.width});
-    const Tensor k = torch::randn({1, needs.length, needs.width});
+    const MechanismProblem problem = plain_problem(parts, info, needs.width);
+    const auto mechanism = make_mechanism(problem);
+    mechanism->eval();
+    const Inputs in = inputs_for(problem, info, needs);
     double best = 1e30;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(60);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(40);
     for (int round = 0; round < 3 || std::chrono::steady_clock::now() < end; ++round) {
       const auto start = std::chrono::steady_clock::now();
-      attend(q, k, k, options);
+      Trace quiet;
+      mechanism->forward(in, quiet);
       const std::chrono::duration<double, std::milli> took =
           std::chrono::steady_clock::now() - start;
       best = std::min(best, took.count());
     }
     return best;
   } catch (const InputError&) {
-    return -1;  // the pair does not fit these sizes
+    return -1;
   }
 }
 
@@ -86,16 +109,17 @@ Advice combine(const std::vector<const PartInfo*>& parts, const Needs& needs) {
     advice.points += is_default(*part) ? 0.25 : 0;
   }
   for (const std::string& need : needs.wanted) {
-    bool served = false;
+    if (need == kLatency) continue;
+    int served = 0;
     for (const PartInfo* part : parts) {
       if (!contains(part->suits, need)) continue;
-      served = true;
-      advice.points += 1;
+      ++served;
       const std::string line = fmt::format("{} {}: {}", name(part->group), part->id, part->advice);
       if (!contains(advice.why, line)) advice.why.push_back(line);
     }
-    advice.points += served ? 1 : 0;
-    if (!served) advice.lacks.push_back(need);
+    // To be served at all is what counts; twice is little better.
+    advice.points += served == 0 ? -2 : 2 + 0.25 * (served - 1);
+    if (served == 0) advice.lacks.push_back(need);
   }
   return advice;
 }
@@ -114,7 +138,8 @@ void check_needs(const Needs& needs, const Registry& registry) {
 }  // namespace
 
 std::vector<KnownNeed> known_needs(const Registry& registry) {
-  std::map<std::string, std::vector<std::string>> by_word;
+  std::map<std::string, std::vector<std::string>> by_word = {
+      {kLatency, {"what is measured to be quick"}}};
   for (const PartInfo& part : registry.parts()) {
     for (const std::string& word : part.suits) {
       by_word[word].push_back(fmt::format("{}/{}", name(part.group), part.id));
@@ -128,10 +153,11 @@ std::vector<KnownNeed> known_needs(const Registry& registry) {
 std::vector<Advice> advise(const Needs& needs, const Registry& registry, std::size_t count) {
   check_needs(needs, registry);
   std::vector<Advice> all;
-  for (const PartInfo* mechanism : candidates(registry, Group::mechanism, needs)) {
-    for (const PartInfo* queries : candidates(registry, Group::queries, needs)) {
-      for (const PartInfo* score : candidates(registry, Group::score, needs)) {
-        for (const PartInfo* align : candidates(registry, Group::align, needs)) {
+  for (const PartInfo* mechanism : candidates(registry, Group::mechanism, needs, false)) {
+    for (const PartInfo* queries : candidates(registry, Group::queries, needs, false)) {
+      for (const PartInfo* score : candidates(registry, Group::score, needs, true)) {
+        for (const PartInfo* align : candidates(registry, Group::align, needs, true)) {
+          if (!mechanism->scored && !(is_default(*score) && is_default(*align))) continue;
           all.push_back(combine({mechanism, queries, score, align}, needs));
         }
       }
@@ -139,28 +165,21 @@ std::vector<Advice> advise(const Needs& needs, const Registry& registry, std::si
   }
   const auto better = [](const Advice& a, const Advice& b) { return a.points > b.points; };
   std::stable_sort(all.begin(), all.end(), better);
-  // Cost is measured for the pairs that have a chance, each once.
-  constexpr std::size_t kMeasured = 200;
+  // Cost is measured for those that have a chance.
+  constexpr std::size_t kMeasured = 60;
   if (all.size() > kMeasured) all.resize(kMeasured);
-  std::map<std::string, double> cost;
   double least = 1e30;
   for (Advice& advice : all) {
-    const std::string pair = advice.parts.score.id + " " + advice.parts.align.id;
-    const auto [at, fresh] = cost.emplace(pair, 0);
-    if (fresh) {
-      at->second = measure(registry.find(Group::score, advice.parts.score.id),
-                           registry.find(Group::align, advice.parts.align.id), needs);
-    }
-    advice.ms = at->second;
+    advice.ms = measure(advice.parts, registry, needs);
     if (advice.ms > 0) least = std::min(least, advice.ms);
   }
   std::erase_if(all, [](const Advice& advice) { return advice.ms < 0; });
   for (Advice& advice : all) {
-    const double weight = contains(needs.wanted, "latency") ? 1.0 : 0.05;
+    const double weight = contains(needs.wanted, kLatency) ? 0.5 : 0.02;
     advice.points -= weight * std::log2(advice.ms / least);
   }
   std::stable_sort(all.begin(), all.end(), better);
-  // The best of each mechanism and alignment first: five scores of one are no choice.
+  // The best of each mechanism and alignment: five scores of one are no choice.
   std::vector<Advice> chosen;
   std::set<std::string> seen;
   for (Advice& advice : all) {

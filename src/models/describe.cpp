@@ -78,18 +78,24 @@ Json describe(const Config& config, TaskModel& model) {
   return json;
 }
 
-Json describe(const PartSpec& mechanism, std::int64_t width) {
-  const PartInfo& info = registry().find_built(Group::mechanism, mechanism.id);
-  MechanismProblem problem{.parts = {.mechanism = mechanism}, .query_dim = width, .classes = 2};
-  if (mechanism.id == "het-gat") problem.relations = {"first", "second"};
+MechanismProblem plain_problem(const AttentionSpec& parts, const PartInfo& info,
+                               std::int64_t width) {
+  MechanismProblem problem{.parts = parts, .query_dim = width, .classes = 2};
+  if (info.id == "het-gat") problem.relations = {"first", "second"};
   for (const InputNeed& need : info.takes) {
-    const std::string name =
-        need.name.empty() ? fmt::format("input {}", problem.inputs.size() + 1) : need.name;
+    const std::string name = !need.name.empty() ? need.name
+                             : info.takes.size() == 1
+                                 ? (need.edges ? "nodes" : "text")
+                                 : fmt::format("input {}", problem.inputs.size() + 1);
     problem.inputs.push_back({.name = name, .dim = width, .levels = need.levels ? 1 : 0});
     if (need.more) problem.inputs.push_back({.name = "another", .dim = width});
   }
-  if (problem.inputs.size() == 1 && info.takes.front().name.empty())
-    problem.inputs[0].name = "text";
+  return problem;
+}
+
+Json describe(const PartSpec& mechanism, std::int64_t width) {
+  const PartInfo& info = registry().find_built(Group::mechanism, mechanism.id);
+  const MechanismProblem problem = plain_problem({.mechanism = mechanism}, info, width);
   const auto made = make_mechanism(problem);
   Json json{{"attention", attention_json(problem.parts, *made)}};
   json["parameters"] = {{"attention", count_parameters(*made)}};

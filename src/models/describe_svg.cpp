@@ -18,10 +18,11 @@ constexpr int kWide = 168, kHigh = 46, kGapX = 74, kGapY = 22, kEdge = 14;
 struct Node {
   std::string title, note;
   int column = 0, row = 0;
+  int lift = 0;  // half rows that centre its column
   bool source = false;
 
   int x() const { return kEdge + column * (kWide + kGapX); }
-  int y() const { return kEdge + row * (kHigh + kGapY); }
+  int y() const { return kEdge + (2 * row + lift) * (kHigh + kGapY) / 2; }
 };
 
 struct Edge {
@@ -91,6 +92,9 @@ class Builder {
         rows.resize(static_cast<std::size_t>(node.column) + 1, 0);
       node.row = rows[static_cast<std::size_t>(node.column)]++;
     }
+    const int most = rows.empty() ? 0 : *std::max_element(rows.begin(), rows.end());
+    for (Node& node : drawing_.nodes)
+      node.lift = most - rows[static_cast<std::size_t>(node.column)];
     return std::move(drawing_);
   }
 

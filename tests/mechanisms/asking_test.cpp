@@ -231,7 +231,7 @@ TEST_F(CapsuleTest, RoutesByAgreement) {
 }
 
 std::string refusal_of(const AttentionSpec& parts, const NamedWidths& inputs,
-                    std::int64_t query_dim = 4) {
+                       std::int64_t query_dim = 4) {
   try {
     make_mechanism({.parts = parts, .options = {}, .inputs = inputs, .query_dim = query_dim});
   } catch (const InputError& error) {
@@ -259,7 +259,8 @@ TEST(Refusals, SayWhatIsNeededAndWhatThereIs) {
   EXPECT_THAT(refusal_of({.mechanism = {"co.parallel", {{"affinity", "trilinear"}}}}, pair),
               HasSubstr("4 and 6 wide"));
   EXPECT_THAT(refusal_of({.queries = "capsule"}, text), HasSubstr("two classes or more"));
-  EXPECT_THAT(refusal_of({.queries = "multi-hop"}, text, 5), HasSubstr("they are 5 and 4; 'linear'"));
+  EXPECT_THAT(refusal_of({.queries = "multi-hop"}, text, 5),
+              HasSubstr("they are 5 and 4; 'linear'"));
   EXPECT_THAT(refusal_of({.mechanism = {"rotatory", {{"hop", std::int64_t{2}}}}}, text),
               HasSubstr("did you mean 'hops'?"));
 }

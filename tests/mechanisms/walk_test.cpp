@@ -127,13 +127,15 @@ TEST_P(EveryMechanism, RecordedWeightsSumToOneAndAreZeroOutside) {
   const Walked walked(info(), {6, 4});
   Trace trace = Trace::recording();
   EXPECT_TRUE(torch::equal(mechanism->forward(walked.given(), trace), run(*mechanism, walked)));
-  EXPECT_TRUE(!trace.maps().empty() || info().id == "no-attention");
+  // The delta rules of linear attention erase: no weights say what they gave.
+  EXPECT_TRUE(!trace.maps().empty() || info().id == "no-attention" || info().id == "linear");
   std::set<std::string> names;
   for (const TraceMap& map : trace.maps()) {
     EXPECT_TRUE(names.insert(map.name).second) << "two maps are called " << map.name;
     ASSERT_EQ(map.weights.size(0), 2) << map.name;
     ASSERT_EQ(map.weights.dim(), 1 + static_cast<std::int64_t>(map.axes.size())) << map.name;
     for (std::int64_t b = 0; b < 2; ++b) {
+      if (info().id == "pointer") continue;  // its last key is the end: pointer_test.cpp
       const Tensor kept = map.entry(b);
       const std::int64_t keys = kept.size(-1);
       const Tensor outside = map.weights[b].narrow(-1, keys, map.weights.size(-1) - keys);
@@ -198,7 +200,8 @@ std::vector<Case> all_cases() {
       if (const auto* truth = std::get_if<bool>(&option.fallback))
         add("option_" + option.name, {.mechanism = {info.id, {{option.name, !*truth}}}});
       for (const std::string& choice : option.choices) {
-        if (OptionValue(choice) != option.fallback)
+        const bool pooled = option.name != "pool" || choice != "none";  // else it is [B, N, D]
+        if (OptionValue(choice) != option.fallback && pooled)
           add(option.name + "_" + choice, {.mechanism = {info.id, {{option.name, choice}}}});
       }
     }
@@ -252,7 +255,10 @@ TEST(Combinations, EveryScoreAlignmentAndDimensionalityInEveryMechanism) {
       if (part.group == Group::dimensionality) check({.dimensionality = {part.id}});
     }
     EXPECT_GE(made, 8) << info.id;
-    EXPECT_LE(refused, 6) << info.id;
+    // Marginals, products of features and probabilities of places take no alignment.
+    const bool own =
+        info.id.starts_with("structured.") || info.id == "linear" || info.id == "pointer";
+    EXPECT_LE(refused, own ? 10 : 6) << info.id;
   }
 }
 

@@ -81,6 +81,7 @@ struct InputNeed {
   std::string name = "";  // empty: whatever comes next in the task's order
   bool more = false;      // and all that follow
   bool levels = false;    // with its segments, see Input::levels
+  bool edges = false;     // the nodes of a graph, whose edges come beside it
 };
 
 /// One entry of the registry: all that the config, the command line, the documentation, the tests
@@ -101,6 +102,7 @@ struct PartInfo {
   std::string fused = "";               // the kernel that serves it; empty: the reference only
   std::string promises = "";            // determinism, where it is less than rule 8 of the contract
   std::vector<InputNeed> takes = {{}};  // of a mechanism
+  bool scored = true;                   // of a mechanism: the config's score and alignment matter
   Status status = Status::built;
   double error_factor = 2;  // allowed error, in units of the plain formula's in the same type
   std::function<Reasons(const Problem&)> unsupported = {};

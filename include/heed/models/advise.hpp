@@ -29,7 +29,7 @@ std::vector<KnownNeed> known_needs(const Registry& registry);
 struct Advice {
   AttentionSpec parts;
   double points = 0;
-  double ms = 0;  // one forward attention of these sizes on this machine
+  double ms = 0;  // one forward pass of these sizes on this machine
   std::vector<std::string> why;
   std::vector<std::string> lacks;  // needs that nothing in it serves
 };

@@ -14,6 +14,10 @@ nlohmann::ordered_json describe(const Config& config, TaskModel& model);
 /// The same of a mechanism alone, with inputs of one width.
 nlohmann::ordered_json describe(const PartSpec& mechanism, std::int64_t width = 64);
 
+/// What a mechanism is made for when nothing but a width is known: the inputs its entry names.
+MechanismProblem plain_problem(const AttentionSpec& parts, const PartInfo& info,
+                               std::int64_t width);
+
 /// A description as a table to read.
 std::string to_table(const nlohmann::ordered_json& description);
 
