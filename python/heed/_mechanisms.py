@@ -73,13 +73,20 @@ class Mechanism(torch.nn.Module):
     def _make(self) -> None:
         self._holder = torch.classes.heed.Mechanism(json.dumps(self._spec))
         # The same tensors as the holder's, not copies: an optimiser's step and `.to` reach both.
-        self._parameters = {}
-        self._buffers = {}
         for name, tensor in self._holder.parameters().items():
             tensor._is_param = True
-            self._parameters[name] = tensor
+            self._place(name).register_parameter(name.rpartition(".")[2], tensor)
         for name, tensor in self._holder.buffers().items():
-            self._buffers[name] = tensor
+            self._place(name).register_buffer(name.rpartition(".")[2], tensor)
+
+    def _place(self, name: str) -> torch.nn.Module:
+        """The submodule of a dotted name, made where it is missing."""
+        module: torch.nn.Module = self
+        for part in name.split(".")[:-1]:
+            if part not in module._modules:
+                module.add_module(part, torch.nn.Module())
+            module = module._modules[part]
+        return module
 
     def forward(
         self,
