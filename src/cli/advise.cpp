@@ -83,9 +83,8 @@ void run_advise(AdviseArgs& args) {
     for (const std::string& need : one.lacks)
       fmt::print("      - nothing in it serves '{}'\n", need);
   }
-  fmt::print(
-      "\nms: one forward pass of these sizes, measured here. The first, for a config:\n\n{}",
-      attention_table(advice.front().parts));
+  fmt::print("\nms: one forward pass of these sizes, measured here. The first, for a config:\n\n{}",
+             attention_table(advice.front().parts));
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 
 namespace heed {
 
-/// InputError unless alignment and dimensionality are the default, for mechanisms that have no use for one; `why`
-/// says whose the weights are.
+/// InputError unless alignment and dimensionality are the default, for mechanisms that have no use
+/// for one; `why` says whose the weights are.
 void check_no_align(const MechanismProblem& problem, const std::string& why);
 
 /// Heads of `queries`: singular has one, multi-head its option; they must divide `dim`. InputError

@@ -49,9 +49,7 @@ static Case long_case(int n, Type type, std::mt19937_64& random) {
 TEST(Decode, MatchesThePlainFormulaOnLongCaches) {
   std::mt19937_64 random(71);
   for (int n = 0; n < 24; ++n) {
-    const Type type = n % 3 == 2   ? Type::bfloat16
-                      : n % 8 == 1 ? Type::float16
-                                   : Type::float32;
+    const Type type = n % 3 == 2 ? Type::bfloat16 : n % 8 == 1 ? Type::float16 : Type::float32;
     const Case c = long_case(n, type, random);
     const Reference want = reference<double>(c, false);
     for_each_target([&] {
