@@ -75,7 +75,7 @@ def draw_weights(parts: list[dict]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             config = Path(folder) / "config.toml"
             config.write_text(CONFIG.format(key=part["group"], id=part["id"]))
-            done = heed("train", str(config), "--out", f"{folder}/run")
+            done = heed("train", str(config), "--out", f"{folder}/run", "--threads", "1")
             if done.returncode:
                 print(f"docs: no weights of {part['group']}/{part['id']}: {done.stderr.strip()}")
                 continue
