@@ -50,7 +50,7 @@ class MetaEmbedding : public Mechanism {
 
   std::vector<WiringStep> wiring() const override {
     return {{.name = "embeddings", .query = "", .keys = join(names_, ", "), .output = "f_l"},
-            {.name = "words", .query = "q", .keys = "f_1 … f_N", .output = "c"},
+            {.name = "words", .query = "q", .keys = "f_l", .output = "c"},
             {.name = "", .query = "", .keys = "", .output = "c"}};
   }
 
