@@ -36,8 +36,9 @@ format: setup ## format the sources in place
 docs: build ## docs/mechanisms.md from the registry
 	@$(PYTHON) tools/make_docs.py
 
-results: build ## long reproductions; none yet
-	@echo "results: no reproduction is defined yet"
+results: build ## long reproductions, whose tables are in docs/results.md: sorting, over-smoothing, the grid
+	@ninja -C build bench_sorting bench_over_smoothing >/dev/null
+	@build/bench/bench_sorting && build/bench/bench_over_smoothing && tools/grid
 
 clean: ## remove what was built; .venv stays
 	rm -rf build build-debug build-asan viewer/dist site
