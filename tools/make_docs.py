@@ -1,7 +1,7 @@
 """Writes docs/mechanisms.md from the registry: formulas, costs, advice, wirings and weights.
 
 With --weights it first trains every alignment and every mechanism that a single text can feed on
-builtin:reviews, and draws the weights of one sentence into docs/weights/.
+builtin:reviews, and draws the weights of one sentence into docs/weights/, where a picture is missing.
 """
 
 import argparse
@@ -70,22 +70,23 @@ def flat(data) -> list[float]:
 def draw_weights(parts: list[dict]) -> None:
     (DOCS / "weights").mkdir(exist_ok=True)
     for part in parts:
-        if part["group"] not in ("align", "mechanism", "score"):
+        picture = DOCS / "weights" / f"{part['group']}-{part['id']}.svg"
+        if part["group"] not in ("align", "mechanism", "score") or picture.exists():
             continue
         with tempfile.TemporaryDirectory() as folder:
             config = Path(folder) / "config.toml"
             config.write_text(CONFIG.format(key=part["group"], id=part["id"]))
             done = heed("train", str(config), "--out", f"{folder}/run", "--threads", "1")
             if done.returncode:
-                print(f"docs: no weights of {part['group']}/{part['id']}: {done.stderr.strip()}")
+                print(f"docs: no weights of {part['group']}/{part['id']}: {done.stderr.strip().splitlines()[-1]}")
                 continue
             traces = [json.loads(line) for line in (Path(folder) / "run" / "traces.jsonl").read_text().splitlines()]
-        trace = next((t for t in traces if t["maps"] and 6 <= len(next(iter(t["inputs"].values()))) <= 14), None)
+        trace = next((t for t in traces if t.get("maps") and 6 <= len(next(iter(t["inputs"].values()))) <= 14), None)
         if trace is None:
             continue
         for m in trace["maps"]:
             m["data"] = flat(m["data"])
-        (DOCS / "weights" / f"{part['group']}-{part['id']}.svg").write_text(draw(trace))
+        picture.write_text(draw(trace))
         print(f"docs: weights of {part['group']}/{part['id']}", flush=True)
 
 

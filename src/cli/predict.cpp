@@ -34,19 +34,16 @@ std::vector<Example> prediction_inputs(const LoadedRun& run, const PredictArgs& 
 std::string readable(const LoadedRun& run, const Example& example, const Prediction& p) {
   std::string line = fmt::format("{}\t{}\t{:.1f} %", example.id, run.labels[p.label],
                                  100 * p.probabilities[p.label]);
-  if (p.maps.empty()) return line + "\n";
-  const Tensor weights = p.maps.front().weights.flatten(0, -2).mean(0);
   const auto& tokens = example.inputs.at("text");
+  const std::vector<double> weights = token_weights(p, tokens.size());
+  if (weights.empty()) return line + "\n";
   std::vector<std::size_t> order(tokens.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto weight = [&](std::size_t i) {
-    return weights[static_cast<std::int64_t>(i)].item<float>();
-  };
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return weight(a) > weight(b); });
+                   [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
   order.resize(std::min<std::size_t>(3, order.size()));
   line += "\t";
-  for (const std::size_t i : order) line += fmt::format("{} {:.2f}  ", tokens[i], weight(i));
+  for (const std::size_t i : order) line += fmt::format("{} {:.2f}  ", tokens[i], weights[i]);
   return std::string(trim(line)) + "\n";
 }
 

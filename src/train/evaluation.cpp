@@ -20,12 +20,6 @@ std::vector<std::int64_t> lengths_of(std::span<const Example> examples) {
   return lengths;
 }
 
-// The weight of each token: the mean over heads and queries of the map.
-metrics::Weights token_weights(const TraceMap& map) {
-  const Tensor mean = map.weights.flatten(0, -2).to(torch::kFloat64).mean(0).contiguous();
-  return {mean.data_ptr<double>(), mean.data_ptr<double>() + mean.numel()};
-}
-
 std::vector<float> to_vector(const Tensor& row) {
   const Tensor flat = row.to(torch::kFloat32).contiguous();
   return {flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel()};
@@ -37,8 +31,10 @@ void add_rationale_metrics(std::span<const Example> examples, const Evaluation& 
   std::vector<metrics::Marks> marks;
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const auto human = examples[i].gold.find("text");
-    if (human == examples[i].gold.end() || evaluation.predictions[i].maps.empty()) continue;
-    weights.push_back(token_weights(evaluation.predictions[i].maps.front()));
+    if (human == examples[i].gold.end()) continue;
+    metrics::Weights found = token_weights(evaluation.predictions[i], human->second.size());
+    if (found.empty()) continue;
+    weights.push_back(std::move(found));
     gold.emplace_back(human->second.begin(), human->second.end());
     metrics::Marks marked;
     for (const float weight : human->second) marked.push_back(weight > 0);
@@ -50,6 +46,15 @@ void add_rationale_metrics(std::span<const Example> examples, const Evaluation& 
 }
 
 }  // namespace
+
+std::vector<double> token_weights(const Prediction& prediction, std::size_t tokens) {
+  for (const TraceMap& map : prediction.maps) {
+    if (map.weights.size(-1) != static_cast<std::int64_t>(tokens)) continue;
+    const Tensor mean = map.weights.flatten(0, -2).to(torch::kFloat64).mean(0).contiguous();
+    return {mean.data_ptr<double>(), mean.data_ptr<double>() + mean.numel()};
+  }
+  return {};
+}
 
 Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
                     const EvaluateOptions& options) {

@@ -30,8 +30,12 @@ struct Evaluation {
 Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
                     const EvaluateOptions& options = {});
 
+/// The weight of each of so many tokens: the mean over heads and queries of the first map that has
+/// them. A wiring may also weigh embeddings, sentences or its own contexts; empty: nothing else.
+std::vector<double> token_weights(const Prediction& prediction, std::size_t tokens);
+
 /// Accuracy and macro F1, and, where the examples have gold attention and the model has weights,
-/// correctness (the share of weight on the rationale) and AUPRC of the first map.
+/// correctness (the share of weight on the rationale) and AUPRC of `token_weights`.
 std::vector<metrics::Metric> measure(const LoadedRun& run, std::span<const Example> examples,
                                      const Evaluation& evaluation);
 
