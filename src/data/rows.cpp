@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "data/gzip.hpp"
 #include "data/parts.hpp"
+#include "data/stories.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
 
@@ -39,9 +41,9 @@ class Cells {
     needed(role);
     return words(role);
   }
+  std::size_t limit() const { return static_cast<std::size_t>(source_.max_length); }
   std::size_t kept(std::size_t length) const {
-    return source_.max_length > 0 ? std::min(length, static_cast<std::size_t>(source_.max_length))
-                                  : length;
+    return limit() > 0 ? std::min(length, limit()) : length;
   }
 
  private:
@@ -150,6 +152,25 @@ void read_document(const Cells& cells, Example& example) {
   set_text(example, "text", std::move(words), cells);
 }
 
+/// Sentences, then a question about them. A rationale is a number a sentence.
+void read_answer(const Cells& cells, Example& example) {
+  const std::string story = cells.needed("story");
+  const std::vector<std::string> words = cells.needed_words("story");
+  const std::vector<std::int64_t> lengths = sentence_lengths(story, words);
+  std::vector<float> gold(lengths.size(), 0.0f);
+  const std::string rationale = cells.text("rationale");
+  if (!rationale.empty()) gold = parse_weights(rationale, lengths.size(), cells.where());
+  std::vector<Sentence> sentences;
+  auto word = words.begin();
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    sentences.push_back({.words = {word, word + lengths[i]}, .gold = gold[i]});
+    word += lengths[i];
+  }
+  set_story(example, "story", sentences, cells.limit());
+  if (rationale.empty()) example.gold.clear();
+  example.inputs["question"] = cells.needed_words("question");
+}
+
 using ReadRow = void (*)(const Cells&, Example&);
 
 std::vector<Placed> read_rows(const fs::path& file, const DataSource& source, FileNeeds needs,
@@ -177,6 +198,8 @@ DataKind table_kind(std::string id, std::string doc, std::vector<std::string> ne
   for (const char* role : {"label", "split", "rationale", "id"}) roles.emplace_back(role);
   return file_kind(std::move(id), std::move(doc), roles, std::move(inputs),
                    [=](const fs::path& file, const DataSource& source, FileNeeds needs) {
+                     if (read == read_answer && format_ending(file) == ".txt")
+                       return read_babi(file, source, needs);
                      return read_rows(file, source, needs, roles, needed, read);
                    });
 }
@@ -238,6 +261,8 @@ std::vector<DataKind> table_kinds() {
                  {text, {.name = "target"}, {.name = "left"}, {.name = "right"}}, read_aspect),
       table_kind("document", "a label for a text in sentences", {"text"},
                  {{.name = "text", .levels = 1}}, read_document),
+      table_kind("answer", "the answer to a question about a story", {"story", "question"},
+                 {{.name = "story", .levels = 1}, {.name = "question"}}, read_answer),
   };
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "data/gzip.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
 #include "heed/base/words.hpp"
@@ -235,12 +236,12 @@ std::string at_line(const fs::path& file, std::size_t line) {
 }
 
 std::vector<Row> read_table(const fs::path& file, std::span<const Column> wanted) {
-  const std::string ending = lower(file.extension().string());
+  const std::string ending = format_ending(file);
   const bool tsv = ending == ".tsv", csv = ending == ".csv";
   HEED_CHECK(tsv || csv || ending == ".jsonl" || ending == ".ndjson",
              "{}: cannot tell the format from the ending '{}'; name it .tsv, .csv or .jsonl",
              file.string(), ending);
-  const std::string bytes = read_file(file);
+  const std::string bytes = read_unpacked(file);
   check_utf8(bytes, file);
   std::string_view text = bytes;
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);

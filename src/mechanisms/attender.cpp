@@ -111,9 +111,16 @@ void AttenderImpl::make_hops(const Options& options, std::int64_t query_dim, std
   } else if (update == "gru") {
     gru_update_ = register_module("update", torch::nn::GRUCell(output_dim_, query_dim));
   }
-  if (!get<bool>(options, "new_keys")) return;
+  carry_ = get<bool>(options, "carry");
+  HEED_CHECK(!carry_ || query_dim == output_dim_,
+             "queries 'multi-hop': carry adds a query and a context; they are {} and {} wide",
+             query_dim, output_dim_);
   for (std::int64_t hop = 1; hop <= hops_; ++hop) {
-    hop_keys_.push_back(register_module(fmt::format("W_K{}", hop), Linear(key_dim, key_dim)));
+    if (get<bool>(options, "new_keys"))
+      hop_keys_.push_back(register_module(fmt::format("W_K{}", hop), Linear(key_dim, key_dim)));
+    if (get<bool>(options, "new_values"))
+      hop_values_.push_back(
+          register_module(fmt::format("W_V{}", hop), Linear(output_dim_, output_dim_)));
   }
 }
 
@@ -135,16 +142,23 @@ Tensor AttenderImpl::attend(const Asking& given, const TraceSlot& slot) {
   if (!query.defined() && own_query_.defined())
     query = own_query_.expand({asking.keys.data.size(0), -1});
   if (hops_ == 0) return look(asking, slot);
-  const Input keys = hop_keys_.empty() ? asking.keys : zero_padding(asking.keys);
-  if (!asking.values.defined()) asking.values = keys.data;
+  const bool projects = !hop_keys_.empty() || !hop_values_.empty();
+  const Input keys = projects ? zero_padding(asking.keys) : asking.keys;
+  const Tensor values = !asking.values.defined() ? keys.data
+                        : hop_values_.empty()
+                            ? asking.values
+                            : zero_padding({asking.values, keys.lengths, keys.name}).data;
+  asking.values = values;
   Tensor context;
   for (std::int64_t hop = 0; hop < hops_; ++hop) {
     if (hop > 0) query = next_query(query, context);
     if (!hop_keys_.empty())
       asking.keys.data = hop_keys_[static_cast<std::size_t>(hop)]->forward(keys.data);
+    if (!hop_values_.empty())
+      asking.values = hop_values_[static_cast<std::size_t>(hop)]->forward(values);
     context = look(asking, slot[fmt::format("hop {}", hop + 1)]);
   }
-  return context;
+  return carry_ ? query + context : context;
 }
 
 Tensor AttenderImpl::next_query(const Tensor& query, const Tensor& context) {

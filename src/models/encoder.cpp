@@ -44,6 +44,14 @@ Input cut(const Input& whole, const PaddedView& view) {
           .name = ""};
 }
 
+/// A vector for how long ago each sentence was; the oldest share one.
+Tensor ages_of(const Input& x, const Tensor& ages) {
+  const std::int64_t S = x.data.size(1);
+  const Tensor last = x.lengths.defined() ? x.lengths - 1 : torch::tensor({S - 1});
+  const Tensor age = (last.unsqueeze(1) - torch::arange(S).unsqueeze(0));
+  return torch::embedding(ages, age.clamp(0, ages.size(0) - 1));
+}
+
 }  // namespace
 
 EncoderImpl::EncoderImpl(const Config& config, const DataInfo& info, std::vector<std::string> names)
@@ -69,6 +77,10 @@ EncoderImpl::EncoderImpl(const Config& config, const DataInfo& info, std::vector
     } else {
       features_[input.name] = feature;
     }
+  }
+  if (config.feature.time > 0) {
+    HEED_CHECK(pool_ != "none", "feature.time: it tells sentences apart; set feature.pool too");
+    ages_ = register_parameter("ages", torch::randn({config.feature.time, dim_}).mul_(0.1));
   }
   HEED_CHECK(dim_ > 0, "model: the data has none of the inputs that are needed");
 }
@@ -102,7 +114,11 @@ Inputs EncoderImpl::forward(const Batch& batch) {
         view == batch.views.end() ? vectors(name) : cut(vectors(view->second.of), view->second);
     x.name = name;
     x.data = feature_of(name).forward(x);
-    if (pool_ != "none") x = pool_sentences(x, pool_);
+    if (pool_ != "none") {
+      const bool several = !x.levels.empty();
+      x = pool_sentences(x, pool_);
+      if (several && ages_.defined()) x.data = x.data + ages_of(x, ages_);
+    }
     inputs.set(name, x.data, x.lengths, x.levels);
   }
   return inputs;

@@ -16,9 +16,8 @@ std::shared_ptr<TaskModel> makes_model(const Config& config, const DataInfo& inf
 const auto& model_makers() {
   using Make = std::shared_ptr<TaskModel> (*)(const Config&, const DataInfo&);
   static const std::map<std::string, Make> makers = {
-      {"classify", makes_model<LabelModel>},
-      {"pair", makes_model<LabelModel>},
-      {"aspect", makes_model<LabelModel>},
+      {"answer", makes_model<LabelModel>},   {"classify", makes_model<LabelModel>},
+      {"pair", makes_model<LabelModel>},     {"aspect", makes_model<LabelModel>},
       {"document", makes_model<LabelModel>},
   };
   return makers;

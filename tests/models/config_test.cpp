@@ -35,6 +35,7 @@ const Registry& names() {
     add(Group::dimensionality, "single");
     add(Group::position, "none");
     add(Group::output, "softmax");
+    add(Group::vectors, "trained");
     for (PartInfo& part : parts) {
       if (part.id == "soft")
         part.options = {{.name = "temperature", .fallback = 1.0, .doc = "T", .min = 0.1, .max = 9}};

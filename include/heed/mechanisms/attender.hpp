@@ -46,7 +46,9 @@ class AttenderImpl : public torch::nn::Module {
   torch::nn::Linear query_{nullptr}, key_{nullptr}, value_{nullptr}, output_{nullptr};
   torch::nn::Linear linear_update_{nullptr};
   torch::nn::GRUCell gru_update_{nullptr};
-  std::vector<torch::nn::Linear> hop_keys_;  // empty: the keys stay
+  std::vector<torch::nn::Linear> hop_keys_;    // empty: the keys stay
+  std::vector<torch::nn::Linear> hop_values_;  // empty: the values stay
+  bool carry_ = false;
 };
 TORCH_MODULE(Attender);
 

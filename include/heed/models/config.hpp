@@ -25,6 +25,7 @@ struct Config {
     double dropout = 0.2;
     bool shared = true;         // one feature model for all inputs, or one each
     std::string pool = "none";  // how the words of a sentence become one vector
+    std::int64_t time = 0;      // sentences, from the last, whose age is told; 0 = none
   };
   struct Train {
     std::int64_t epochs = 10;

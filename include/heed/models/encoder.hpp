@@ -26,6 +26,7 @@ class EncoderImpl : public torch::nn::Module {
   std::map<std::string, std::shared_ptr<FeatureModel>> features_;
   std::shared_ptr<FeatureModel> shared_;
   std::string pool_;
+  Tensor ages_;  // [time, dim] a vector for the last sentence, the one before …
   double dropout_;
   std::int64_t dim_ = 0;
 };

@@ -1,0 +1,127 @@
+// Stories with questions: the format of the bAbI tasks (Weston et al. 2015).
+#include <algorithm>
+#include <charconv>
+
+#include "data/gzip.hpp"
+#include "data/parts.hpp"
+#include "data/stories.hpp"
+#include "heed/base/error.hpp"
+#include "heed/base/words.hpp"
+
+namespace heed {
+namespace {
+
+/// What one line of the file says: "3 Mary moved to the hall.", or a question with its answer and
+/// the numbers of the lines that support it, separated by tabs.
+struct StoryLine {
+  std::size_t number = 0;
+  std::vector<std::string> words;
+  std::string answer;  // empty: not a question
+  std::vector<std::size_t> support;
+};
+
+std::size_t parse_line_number(std::string_view text, const std::string& where) {
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  HEED_CHECK(error == std::errc() && end == text.data() + text.size() && number > 0,
+             "{}: '{}' where the number of a line is needed, as in '1 Mary moved to the hall.'",
+             where, text);
+  return number;
+}
+
+/// Words without the marks that end a sentence.
+std::vector<std::string> story_words(std::string_view text, bool lowercase) {
+  std::vector<std::string> words = split_words(lowercase ? lower(text) : std::string(text));
+  for (std::string& word : words) {
+    while (!word.empty() && (word.back() == '.' || word.back() == '?')) word.pop_back();
+  }
+  std::erase(words, "");
+  return words;
+}
+
+StoryLine parse_story_line(std::string_view text, const DataSource& source,
+                           const std::string& where) {
+  const std::vector<std::string> cells = split(text, '\t');
+  const std::size_t space = std::min(cells[0].find(' '), cells[0].size());
+  StoryLine line{.number = parse_line_number(cells[0].substr(0, space), where),
+                 .words = story_words(std::string_view(cells[0]).substr(space), source.lowercase)};
+  HEED_CHECK(!line.words.empty(), "{}: the sentence is empty", where);
+  HEED_CHECK(cells.size() <= 3, "{}: {} columns; a question has its answer and its support", where,
+             cells.size());
+  if (cells.size() == 1) return line;
+  line.answer = std::string(trim(cells[1]));
+  HEED_CHECK(!line.answer.empty(), "{}: the question has no answer", where);
+  for (const std::string& number : split_words(cells.size() > 2 ? cells[2] : ""))
+    line.support.push_back(parse_line_number(number, where));
+  return line;
+}
+
+/// The sentences so far, and a question about them.
+Example to_example(std::span<const StoryLine> story, const StoryLine& question,
+                   const std::string& where, const DataSource& source) {
+  Example example;
+  example.label = question.answer;
+  example.inputs["question"] = question.words;
+  for (const std::size_t number : question.support) {
+    const bool told =
+        std::ranges::any_of(story, [&](const StoryLine& line) { return line.number == number; });
+    HEED_CHECK(told, "{}: line {} supports the answer, but there is no such sentence before it",
+               where, number);
+  }
+  std::vector<Sentence> sentences;
+  for (const StoryLine& line : story) {
+    const bool supports =
+        std::ranges::find(question.support, line.number) != question.support.end();
+    sentences.push_back({.words = line.words, .gold = supports ? 1.0f : 0.0f});
+  }
+  set_story(example, "story", sentences, static_cast<std::size_t>(source.max_length));
+  if (question.support.empty()) example.gold.clear();
+  return example;
+}
+
+}  // namespace
+
+void set_story(Example& example, const std::string& name, std::span<const Sentence> sentences,
+               std::size_t max_length) {
+  std::size_t first = sentences.size(), kept = 0;
+  while (first > 0 && (max_length == 0 || kept + sentences[first - 1].words.size() <= max_length))
+    kept += sentences[--first].words.size();
+  std::vector<std::int64_t> lengths;
+  for (const Sentence& sentence : sentences.subspan(first)) {
+    auto& words = example.inputs[name];
+    words.insert(words.end(), sentence.words.begin(), sentence.words.end());
+    example.gold[name].insert(example.gold[name].end(), sentence.words.size(), sentence.gold);
+    lengths.push_back(static_cast<std::int64_t>(sentence.words.size()));
+  }
+  example.levels[name] = {std::move(lengths)};
+}
+
+std::vector<Placed> read_babi(const std::filesystem::path& file, const DataSource& source,
+                              FileNeeds /*needs*/) {
+  std::vector<Placed> examples;
+  std::vector<StoryLine> story;
+  std::size_t number = 0;
+  const std::string text = read_unpacked(file);
+  for (const std::string& raw : split(text, '\n')) {
+    ++number;
+    const std::string_view line = trim(raw);
+    if (line.empty()) continue;
+    const std::string where = at_line(file, number);
+    HEED_CHECK(!invalid_utf8(line), "{}: not valid UTF-8", where);
+    StoryLine parsed = parse_story_line(line, source, where);
+    if (parsed.number == 1) story.clear();
+    HEED_CHECK(story.empty() || parsed.number > story.back().number,
+               "{}: line {} of a story comes after line {}", where, parsed.number,
+               story.back().number);
+    if (parsed.answer.empty()) {
+      story.push_back(std::move(parsed));
+      continue;
+    }
+    HEED_CHECK(!story.empty(), "{}: a question without a story before it", where);
+    examples.push_back({.example = to_example(story, parsed, where, source), .line = number});
+  }
+  HEED_CHECK(!examples.empty(), "{}:1: there is no question in this file", file.string());
+  return examples;
+}
+
+}  // namespace heed
