@@ -77,7 +77,15 @@ constexpr auto kIdeographs = std::to_array<Range>({{0x3400, 0x4DBF},
                                                    {0x2B820, 0x2CEAF},
                                                    {0x2F800, 0x2FA1F}});
 
-/// The folded character of each code point from `first` on; a space where there is none.
+constexpr auto kMarks = std::to_array<Range>({{0x300, 0x36F},
+                                              {0x20D0, 0x20DC},
+                                              {0x20E1, 0x20E1},
+                                              {0x20E5, 0x20F0},
+                                              {0x302A, 0x302D},
+                                              {0xFE00, 0xFE0F},
+                                              {0xFE20, 0xFE2F}});
+
+/// The folded character of each code point from `first` on; a space for a mark.
 struct Folds {
   char32_t first;
   std::u32string_view to;
@@ -91,20 +99,36 @@ constexpr Folds kFolds[] = {
      U"uʊʋƴƴƶƶʒƹƹƺƻƽƽƾƿǀǁǂǃǆǆǆǉǉǉǌǌǌaaiioouuuuuuuuuuǝaaaaææǥǥggkkooooʒʒjǳǳǳggƕƿnnaaææøø"
      U"aaaaeeeeiiiioooorrrruuuussttȝȝhhƞȡȣȣȥȥaaeeooooooooyyȴȵȶȷȸȹⱥȼȼƚⱦȿɀɂɂƀʉʌɇɇɉɉɋɋɍɍɏɏ"},
     {0x370,
-     U"ͱͱͳͳʹ͵ͷͷ  ͺͻͼͽ;ϳ    ΄¨α·εηι ο υωιαβγδεζηθικλμνξοπρ στυφχψωιυαεηιυαβγδεζηθικλμνξο"
+     U"ͱͱͳͳʹ͵ͷͷ\u0378\u0379ͺͻͼͽ;"
+     U"ϳ\u0380\u0381\u0382\u0383΄¨α·εηι\u038Bο\u038Dυωιαβγδεζηθικλμνξοπρ\u03A2στυφχψωιυαεηιυαβγδεζη"
+     U"θικλμνξο"
      U"πρςστυφχψωιυουωϗϐϑϒϒϒϕϖϗϙϙϛϛϝϝϟϟϡϡϣϣϥϥϧϧϩϩϫϫϭϭϯϯϰϱϲϳθϵ϶ϸϸϲϻϻϼͻͼͽ"},
     {0x400,
      U"ееђгєѕііјљњћкиуџабвгдежзииклмнопрстуфхцчшщъыьэюяабвгдежзииклмнопрстуфхцчшщъыьэюя"
-     U"ееђгєѕііјљњћкиуџѡѡѣѣѥѥѧѧѩѩѫѫѭѭѯѯѱѱѳѳѵѵѵѵѹѹѻѻѽѽѿѿҁҁ҂       ҋҋҍҍҏҏґґғғҕҕҗҗҙҙққҝҝҟҟ"
+     U"ееђгєѕііјљњћкиуџѡѡѣѣѥѥѧѧѩѩѫѫѭѭѯѯѱѱѳѳѵѵѵѵѹѹѻѻѽѽѿѿҁҁ҂     \u0488\u0489ҋҋҍҍҏҏґґғғҕҕҗҗҙҙққҝҝҟҟ"
      U"ҡҡңңҥҥҧҧҩҩҫҫҭҭүүұұҳҳҵҵҷҷҹҹһһҽҽҿҿӏжжӄӄӆӆӈӈӊӊӌӌӎӎӏааааӕӕееәәәәжжззӡӡииииооөөөөээуу"
-     U"ууууччӷӷыыӻӻӽӽӿӿԁԁԃԃԅԅԇԇԉԉԋԋԍԍԏԏԑԑԓԓԕԕԗԗԙԙԛԛԝԝԟԟԡԡԣԣԥԥԧԧԩԩԫԫԭԭ"
-     U"ԯ"
+     U"ууууччӷӷыыӻӻӽӽӿӿԁԁԃԃԅԅԇԇԉԉԋԋԍԍԏԏԑԑԓԓԕԕԗԗԙԙԛԛԝԝԟԟԡԡԣԣԥԥԧԧԩԩԫԫԭԭԯ"
      U"ԯ"},
     {0x1E00,
      U"aabbbbbbccddddddddddeeeeeeeeeeffgghhhhhhhhhhiiiikkkkkkllllllllmmmmmmnnnnnnnnoooo"
      U"oooopppprrrrrrrrssssssssssttttttttuuuuuuuuuuvvvvwwwwwwwwwwxxxxyyzzzzzzhtwyẚſẜẝßẟ"
      U"aaaaaaaaaaaaaaaaaaaaaaaaeeeeeeeeeeeeeeeeiiiioooooooooooooooooooooooouuuuuuuuuuuu"
      U"uuyyyyyyyyỻỻỽỽỿỿ"},
+    {0x1F00,
+     U"ααααααααααααααααεεεεεε\u1F16\u1F17εεεεεε\u1F1E\u1F1Fηηηηηηηηηηηηηηηηιιιιιιιιιιιιιιιιοοοοοο"
+     U"\u1F46\u1F47οοοοοο\u1F4E\u1F4F"
+     U"υυυυυυυυ\u1F58υ\u1F5Aυ\u1F5Cυ\u1F5Eυωωωωωωωωωωωωωωωωααεεηηιιοουυωω\u1F7E\u1F7Fαααααααααααααα"
+     U"ααηηηηηηηηηηηηηηηη"
+     U"ωωωωωωωωωωωωωωωωααααα\u1FB5ααααααα᾽ι᾿῀¨ηηη\u1FC5ηηεεηηη᾿᾿᾿ιιιι\u1FD4\u1FD5ιιιιιι\u1FDC῾῾῾υυυ"
+     U"υρρυυυυυυρ¨¨`"
+     U"\u1FF0\u1FF1ωωω\u1FF5ωωοοωωω´῾\u1FFF"},
+    {0x3041,
+     U"ぁあぃいぅうぇえぉおかかききくくけけここささししすすせせそそたたちちっつつててととなにぬねの"
+     U"はははひひひふふふへへへほほほまみむめもゃやゅゆょよらりるれろゎわゐ"
+     U"ゑをんうゕゖ\u3097\u3098  "
+     U"゛゜ゝゝゟ゠ァアィイゥウェエォオカカキキククケケココササシシススセセソソタタチチッツツテテト"
+     U"トナニヌネノハハハヒヒヒフフフヘヘヘホホホマミム"
+     U"メモャヤュユョヨラリルレロヮワヰヱヲンウヵヶワヰヱヲ・ーヽヽヿ"},
 };
 
 }  // namespace
@@ -159,7 +183,7 @@ bool is_ideograph(char32_t point) { return among(kIdeographs, point); }
 
 char32_t fold(char32_t point) {
   if (point < 0xC0) return point >= 'A' && point <= 'Z' ? point + 0x20 : point;
-  if (point >= 0x300 && point <= 0x36F) return 0;  // combining marks
+  if (among(kMarks, point)) return 0;
   for (const auto& [first, to] : kFolds) {
     if (point < first || point - first >= to.size()) continue;
     const char32_t folded = to[point - first];

@@ -18,7 +18,7 @@ void append_utf8(std::string& text, char32_t point);
 /// What a code point is in BERT's basic tokenisation.
 ///
 /// Folding (lower case, accents off: canonical decomposition without its marks) knows Latin with
-/// its extensions A, B and Additional, Greek and Cyrillic; other scripts stay as they are.
+/// its extensions A, B and Additional, Greek, Cyrillic and kana; other scripts stay as they are.
 /// Punctuation is the whole of Unicode's category P in the basic plane, and every printable ASCII
 /// character that is no letter, digit or space. Of control characters it knows the C0 and C1
 /// controls, the common format characters and private use.
@@ -26,7 +26,7 @@ bool is_space(char32_t point);
 bool is_control(char32_t point);
 bool is_punctuation(char32_t point);
 bool is_ideograph(char32_t point);  ///< Chinese characters, each of which is a word of its own.
-/// 0 for what has no place in a folded text: a mark, or a code point that stands for nothing.
+/// 0 for a mark, which has no place in a folded text.
 char32_t fold(char32_t point);
 
 }  // namespace unicode
