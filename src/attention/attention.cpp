@@ -126,6 +126,7 @@ Tensor AttentionImpl::attend(const Asking& asking, const TraceSlot& slot) {
   if (draws_ && !is_training()) options.align.options["mode"] = "argmax";
   const Tensor& values = asking.values.defined() ? asking.values : keys.data;
   options.want.weights = slot.wanted() || asking.see;
+  if (slot.differentiable()) options.kernel = Kernel::reference;
   if (Tensor given = slot.replacement(); given.defined()) {
     // [B, K], [B, Q, K] or [B, H, Q, K], as the tensors have it.
     if (given.dim() == 2) given = given.unsqueeze(1);

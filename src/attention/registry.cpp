@@ -24,6 +24,7 @@ constexpr std::array kGroups = {
     GroupInfo{"position", "Position: how order enters", true},
     GroupInfo{"feature", "Feature models: what turns input into keys and values", false},
     GroupInfo{"output", "Output models: what turns a context into an answer", false},
+    GroupInfo{"vectors", "Vectors: what turns words or numbers into vectors", false},
 };
 
 const GroupInfo& info(Group group) { return kGroups[static_cast<std::size_t>(group)]; }

@@ -17,12 +17,16 @@ Tensor TraceMap::entry(std::int64_t b) const {
 
 bool TraceSlot::wanted() const { return trace_->recording_; }
 
+bool TraceSlot::differentiable() const { return trace_->differentiable_; }
+
 void TraceSlot::record(TraceMap map) const {
   if (!trace_->recording_) return;
   if (view_) map = view_->outward(std::move(map));
   map.name = name_;
-  map.weights = map.weights.detach();
-  if (map.features.defined()) map.features = map.features.detach();
+  if (!trace_->differentiable_) {
+    map.weights = map.weights.detach();
+    if (map.features.defined()) map.features = map.features.detach();
+  }
   trace_->maps_.push_back(std::move(map));
 }
 
@@ -50,6 +54,12 @@ void TraceSlot::add(Choice choice) const {
 Trace Trace::recording() {
   Trace trace;
   trace.recording_ = true;
+  return trace;
+}
+
+Trace Trace::differentiable() {
+  Trace trace = recording();
+  trace.differentiable_ = true;
   return trace;
 }
 

@@ -27,11 +27,8 @@ nlohmann::ordered_json description_of(const std::string& what) {
   if (!fs::exists(what) && !what.ends_with(".toml")) return describe(PartSpec{what});
   const Config config = load_config(what, registry());
   const Dataset data = load_dataset(config.task.source);
-  const Vocabulary vocabulary =
-      Vocabulary::from_examples(data.train, {.min_count = config.task.min_count});
-  TaskModel model(config, static_cast<std::int64_t>(vocabulary.size()),
-                  static_cast<std::int64_t>(data.labels.size()));
-  return describe(config, model);
+  const auto model = make_task_model(config, data_info(config, data));
+  return describe(config, *model);
 }
 
 void run_describe(const DescribeArgs& args) {

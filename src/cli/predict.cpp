@@ -23,28 +23,47 @@ std::vector<Example> prediction_inputs(const LoadedRun& run, const PredictArgs& 
              "predict: give a text in quotes, or --data FILE");
   if (!args.data.empty()) return load_examples(args.data, run.config.task.source);
   HEED_CHECK(!invalid_utf8(args.text), "predict: the text is not valid UTF-8");
+  const bool one_text = run.info.inputs.size() == 1 && run.info.inputs[0].name == "text" &&
+                        run.info.inputs[0].width == 0;
+  HEED_CHECK(one_text, "predict: a task of kind '{}' needs more than one text; give --data FILE",
+             run.config.task.source.kind);
   Example example{.id = "1"};
   example.inputs["text"] =
       split_words(run.config.task.source.lowercase ? lower(args.text) : args.text);
   HEED_CHECK(!example.inputs["text"].empty(), "predict: the text has no words");
+  if (run.info.inputs[0].levels > 0)
+    example.levels["text"] = {{static_cast<std::int64_t>(example.inputs["text"].size())}};
   return {example};
 }
 
-// The label, how sure, and the words that got most weight.
+/// The words of the input that got most weight; "" where there are none to show.
+std::string heaviest(const Example& example, const Prediction& p) {
+  for (const auto& [name, tokens] : example.inputs) {
+    const std::vector<double> weights = token_weights(p, tokens.size());
+    if (weights.empty()) continue;
+    std::vector<std::size_t> order(tokens.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
+    order.resize(std::min<std::size_t>(3, order.size()));
+    std::string line = "\t";
+    for (const std::size_t i : order) line += fmt::format("{} {:.2f}  ", tokens[i], weights[i]);
+    return line;
+  }
+  return "";
+}
+
+/// The answer, how sure, and the words that got most weight.
 std::string readable(const LoadedRun& run, const Example& example, const Prediction& p) {
-  std::string line = fmt::format("{}\t{}\t{:.1f} %", example.id, run.labels[p.label],
-                                 100 * p.probabilities[p.label]);
-  const auto& tokens = example.inputs.at("text");
-  const std::vector<double> weights = token_weights(p, tokens.size());
-  if (weights.empty()) return line + "\n";
-  std::vector<std::size_t> order(tokens.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return weights[a] > weights[b]; });
-  order.resize(std::min<std::size_t>(3, order.size()));
-  line += "\t";
-  for (const std::size_t i : order) line += fmt::format("{} {:.2f}  ", tokens[i], weights[i]);
-  return std::string(trim(line)) + "\n";
+  std::string line = example.id + "\t";
+  if (!p.probabilities.empty()) {
+    line += fmt::format("{}\t{:.1f} %", run.info.labels[p.label], 100 * p.probabilities[p.label]);
+  } else if (!p.sequence.empty()) {
+    return line + join(p.sequence, " ") + "\n";
+  } else {
+    line += fmt::format("{:.4g}", p.number);
+  }
+  return std::string(trim(line + heaviest(example, p))) + "\n";
 }
 
 void run_predict(const PredictArgs& args) {

@@ -37,11 +37,11 @@ void Progress::on_step(std::int64_t epoch, std::size_t step, std::size_t steps, 
 
 void Progress::on_epoch(const EpochRecord& r, bool best) {
   if (quiet_) return;
-  fmt::print(
-      stderr,
-      "{}epoch {:>3}  train loss {:.4f}  val loss {:.4f}  val accuracy {:.2f} %  {:.1f} s{}\n",
-      terminal_ ? "\r\033[K" : "", r.epoch, r.train_loss, r.val_loss, 100 * r.val_accuracy,
-      r.seconds, best ? "  best" : "");
+  const std::string score = r.metric == "accuracy" ? fmt::format("{:.2f} %", 100 * r.val_score)
+                                                   : fmt::format("{:.4f}", r.val_score);
+  fmt::print(stderr, "{}epoch {:>3}  train loss {:.4f}  val loss {:.4f}  val {} {}  {:.1f} s{}\n",
+             terminal_ ? "\r\033[K" : "", r.epoch, r.train_loss, r.val_loss, r.metric, score,
+             r.seconds, best ? "  best" : "");
 }
 
 }  // namespace heed::cli

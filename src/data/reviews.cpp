@@ -188,7 +188,7 @@ std::vector<Example> part(std::string_view name, std::size_t size, std::uint64_t
 
 }  // namespace
 
-Dataset reviews(const ReviewsOptions& options) {
+Dataset reviews(const CorpusOptions& options) {
   HEED_CHECK(options.train > 0, "builtin:reviews: size is 0; at least one sentence is needed");
   Dataset data;
   data.name = "reviews";

@@ -161,12 +161,16 @@ std::string json_cell(const json& value, const std::string& where, const std::st
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean() || value.is_number()) return value.dump();
   if (value.is_array()) {
+    // Strings of several words are sentences or paragraphs; their ends are kept as line ends.
+    const bool lines = std::ranges::any_of(value, [](const json& item) {
+      return item.is_string() && item.get_ref<const std::string&>().find(' ') != std::string::npos;
+    });
     std::string text;
     for (const json& item : value) {
       HEED_CHECK(item.is_string() || item.is_number() || item.is_boolean(),
                  "{}: '{}' has an element of type {}; strings or numbers are needed", where, column,
                  item.type_name());
-      if (!text.empty()) text += ' ';
+      if (!text.empty()) text += lines ? '\n' : ' ';
       text += json_cell(item, where, column);
     }
     return text;

@@ -23,8 +23,9 @@ struct Row {
 
 /// Reads the wanted columns of a .tsv (no quoting), .csv (RFC 4180) or .jsonl file (an object a
 /// line). CRLF ends, a byte order mark and blank lines are accepted. In JSONL a cell may be a
-/// string, a number, true or false, or an array of these, which is joined by spaces; null is none.
-/// InputError "FILE:LINE: …" on anything else, and when there is no row.
+/// string, a number, true or false, or an array of these, which is joined by spaces (strings with
+/// spaces in them by line ends); null is none. InputError "FILE:LINE: …" on anything else, and when
+/// there is no row.
 std::vector<Row> read_table(const std::filesystem::path& file, std::span<const Column> wanted);
 
 /// "FILE:LINE", for messages.

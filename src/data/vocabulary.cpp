@@ -49,6 +49,15 @@ Vocabulary Vocabulary::from_examples(std::span<const Example> examples,
   return from_counts(counts, options);
 }
 
+Vocabulary Vocabulary::from_targets(std::span<const Example> examples,
+                                    const VocabularyOptions& options) {
+  std::map<std::string, std::int64_t> counts;
+  for (const Example& example : examples) {
+    for (const std::string& token : example.target) ++counts[token];
+  }
+  return from_counts(counts, options);
+}
+
 std::int64_t Vocabulary::id(std::string_view word) const {
   const auto found = ids_.find(word);
   return found == ids_.end() ? kUnknown : found->second;

@@ -101,6 +101,15 @@ Tensor specialised_query(const Options& options, const Inputs& in) {
   return pool(get<std::string>(options, "pool"), in[get<std::string>(options, "input")]);
 }
 
+std::vector<std::string> taken_inputs(const AttentionSpec& parts,
+                                      const std::vector<NamedWidth>& given) {
+  std::vector<std::string> names;
+  for (const NamedWidth& input :
+       choose_inputs(mechanism_parts().find_built(Group::mechanism, parts.mechanism.id), given))
+    names.push_back(input.name);
+  return names;
+}
+
 std::shared_ptr<Mechanism> make_mechanism(MechanismProblem problem) {
   const Registry& parts = mechanism_parts();
   const PartInfo& info = parts.find_built(Group::mechanism, problem.parts.mechanism.id);

@@ -66,7 +66,7 @@ std::string named(const Json& part) {
 }  // namespace
 
 Json describe(const Config& config, TaskModel& model) {
-  Json json{{"task", {{"kind", config.task.kind}, {"data", config.task.source.data}}},
+  Json json{{"task", {{"kind", config.task.source.kind}, {"data", config.task.source.data}}},
             {"feature", {{"id", config.feature.model.id}, {"width", config.feature.dim}}},
             {"query", to_json(config.query, Group::query)},
             {"attention", attention_json(config.attention, model.attention())},

@@ -12,35 +12,14 @@ namespace {
 
 namespace nn = torch::nn;
 
-/// Word vectors with dropout: the first step of every feature model.
-class WordVectors : public nn::Module {
- public:
-  explicit WordVectors(const FeatureProblem& p) : dropout_(p.dropout) {
-    table_ = register_parameter("table", torch::randn({p.vocabulary, p.embedding}).mul_(0.1));
-    torch::NoGradGuard fixed;
-    table_[Vocabulary::kPadding].zero_();
-  }
-
-  Tensor forward(const Tensor& ids) {
-    return torch::dropout(torch::embedding(table_, ids, Vocabulary::kPadding), dropout_,
-                          is_training());
-  }
-
- private:
-  Tensor table_;
-  double dropout_;
-};
-
+/// The vectors themselves.
 class Embedding : public FeatureModel {
  public:
-  explicit Embedding(const FeatureProblem& p) : dim_(p.embedding) {
-    words_ = register_module("words", std::make_shared<WordVectors>(p));
-  }
-  Tensor forward(const Padded& words) override { return words_->forward(words.ids); }
+  explicit Embedding(const FeatureProblem& p) : dim_(p.input) {}
+  Tensor forward(const Input& vectors) override { return vectors.data; }
   std::int64_t output_dim() const override { return dim_; }
 
  private:
-  std::shared_ptr<WordVectors> words_;
   std::int64_t dim_;
 };
 
@@ -51,27 +30,23 @@ class Cnn : public FeatureModel {
     const std::int64_t width = get<std::int64_t>(p.options, "width");
     HEED_CHECK(width % 2 == 1, "feature 'cnn': width {} is even; an odd one has a middle, try {}",
                width, width + 1);
-    words_ = register_module("words", std::make_shared<WordVectors>(p));
     for (std::int64_t i = 0; i < p.layers; ++i) {
       layers_.push_back(register_module(
           fmt::format("conv{}", i),
           nn::Conv1d(
-              nn::Conv1dOptions(i == 0 ? p.embedding : p.dim, p.dim, width).padding(width / 2))));
+              nn::Conv1dOptions(i == 0 ? p.input : p.dim, p.dim, width).padding(width / 2))));
     }
   }
 
-  Tensor forward(const Padded& words) override {
-    Tensor x = words_->forward(words.ids);
-    const Tensor padded = valid_positions({x, words.lengths, ""}).logical_not().unsqueeze(-1);
-    for (auto& layer : layers_) {
-      x = torch::relu(layer->forward(x.masked_fill(padded, 0).transpose(1, 2))).transpose(1, 2);
-    }
-    return torch::dropout(x, dropout_, is_training());
+  Tensor forward(const Input& vectors) override {
+    Input x = vectors;
+    for (auto& layer : layers_)
+      x.data = torch::relu(layer->forward(zero_padding(x).data.transpose(1, 2))).transpose(1, 2);
+    return torch::dropout(x.data, dropout_, is_training());
   }
   std::int64_t output_dim() const override { return dim_; }
 
  private:
-  std::shared_ptr<WordVectors> words_;
   std::vector<nn::Conv1d> layers_;
   std::int64_t dim_;
   double dropout_;
@@ -84,27 +59,28 @@ class Recurrent : public FeatureModel {
   Recurrent(const FeatureProblem& p, bool both) : dim_(p.dim), dropout_(p.dropout) {
     HEED_CHECK(!both || p.dim % 2 == 0,
                "feature: dim {} cannot be halved between two directions; try {}", p.dim, p.dim + 1);
-    words_ = register_module("words", std::make_shared<WordVectors>(p));
-    layer_ = register_module("rnn", Layer(LayerOptions(p.embedding, both ? p.dim / 2 : p.dim)
+    layer_ = register_module("rnn", Layer(LayerOptions(p.input, both ? p.dim / 2 : p.dim)
                                               .num_layers(p.layers)
                                               .bidirectional(both)
                                               .batch_first(true)
                                               .dropout(p.layers > 1 ? p.dropout : 0)));
   }
 
-  Tensor forward(const Padded& words) override {
-    const Tensor x = words_->forward(words.ids);
-    const auto packed =
-        nn::utils::rnn::pack_padded_sequence(x, words.lengths.clamp_min(1), true, false);
+  Tensor forward(const Input& vectors) override {
+    if (vectors.data.size(1) == 0) return vectors.data.new_zeros({vectors.data.size(0), 0, dim_});
+    const Input x = zero_padding(vectors);  // a view may be empty: its first position is run
+    const Tensor lengths = x.lengths.defined()
+                               ? x.lengths.clamp_min(1)
+                               : torch::full({x.data.size(0)}, x.data.size(1), torch::kInt64);
+    const auto packed = nn::utils::rnn::pack_padded_sequence(x.data, lengths, true, false);
     const auto out = std::get<0>(layer_->forward_with_packed_input(packed));
     const Tensor features =
-        std::get<0>(nn::utils::rnn::pad_packed_sequence(out, true, 0.0, words.ids.size(1)));
+        std::get<0>(nn::utils::rnn::pad_packed_sequence(out, true, 0.0, x.data.size(1)));
     return torch::dropout(features, dropout_, is_training());
   }
   std::int64_t output_dim() const override { return dim_; }
 
  private:
-  std::shared_ptr<WordVectors> words_;
   Layer layer_{nullptr};
   std::int64_t dim_;
   double dropout_;

@@ -41,11 +41,49 @@ void restore_state(torch::nn::Module& model, const std::map<std::string, Tensor>
   }
 }
 
-void save_vocabulary(const RunFiles& files, const Vocabulary& vocabulary,
-                     const std::vector<std::string>& labels) {
-  const Json json{{"labels", labels}, {"vocabulary", Json::parse(vocabulary.to_json())}};
+DataInfo data_info(const Config& config, const Dataset& data) {
+  DataInfo info{
+      .labels = data.labels,
+      .vocabulary = Vocabulary::from_examples(data.train, {.min_count = config.task.min_count}),
+      .inputs = data.inputs,
+      .target_vocabulary = Vocabulary::from_targets(data.train),
+      .graph = data.graph};
+  return info;
+}
+
+void save_info(const RunFiles& files, const DataInfo& info) {
+  Json inputs = Json::array();
+  for (const InputInfo& input : info.inputs)
+    inputs.push_back({{"name", input.name}, {"width", input.width}, {"levels", input.levels}});
+  const Json json{{"labels", info.labels},
+                  {"inputs", inputs},
+                  {"vocabulary", Json::parse(info.vocabulary.to_json())},
+                  {"target_vocabulary", Json::parse(info.target_vocabulary.to_json())}};
   write_file(files.vocabulary(), json.dump() + "\n");
 }
+
+namespace {
+
+DataInfo read_info(const RunFiles& files, const Config& config) {
+  const std::string source = files.vocabulary().string();
+  const std::string text = read_file(files.vocabulary());
+  DataInfo info{.labels = {}, .vocabulary = {}, .inputs = {}};
+  try {
+    const Json json = Json::parse(text);
+    info.labels = json.at("labels").get<std::vector<std::string>>();
+    info.vocabulary = Vocabulary::from_json(json.at("vocabulary").dump(), source);
+    info.target_vocabulary = Vocabulary::from_json(json.at("target_vocabulary").dump(), source);
+    for (const Json& input : json.at("inputs"))
+      info.inputs.push_back(
+          {.name = input.at("name"), .width = input.at("width"), .levels = input.at("levels")});
+  } catch (const Json::exception&) {
+    throw InputError(fmt::format("{}: damaged: labels, inputs and vocabulary are needed", source));
+  }
+  if (config.task.source.kind == "graph") info.graph = load_dataset(config.task.source).graph;
+  return info;
+}
+
+}  // namespace
 
 LoadedRun load_untrained(const std::filesystem::path& run) {
   const RunFiles files{run};
@@ -54,19 +92,8 @@ LoadedRun load_untrained(const std::filesystem::path& run) {
   HEED_CHECK(std::filesystem::exists(files.config()), "{}: no run directory: it has no config.toml",
              run.string());
   LoadedRun loaded{.config = load_config(files.config(), registry())};
-  const std::string text = read_file(files.vocabulary());
-  try {
-    const Json json = Json::parse(text);
-    loaded.labels = json.at("labels").get<std::vector<std::string>>();
-    loaded.vocabulary =
-        Vocabulary::from_json(json.at("vocabulary").dump(), files.vocabulary().string());
-  } catch (const Json::exception&) {
-    throw InputError(
-        fmt::format("{}: damaged: labels and vocabulary are needed", files.vocabulary().string()));
-  }
-  loaded.model = std::make_shared<TaskModel>(loaded.config,
-                                             static_cast<std::int64_t>(loaded.vocabulary.size()),
-                                             static_cast<std::int64_t>(loaded.labels.size()));
+  loaded.info = read_info(files, loaded.config);
+  loaded.model = make_task_model(loaded.config, loaded.info);
   return loaded;
 }
 

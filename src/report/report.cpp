@@ -205,7 +205,7 @@ void write_report(std::span<const std::filesystem::path> folders, const std::fil
             {"command", options.command},
             {"machine", fmt::format("{} threads", std::thread::hardware_concurrency())},
             {"task",
-             {{"kind", first.config.task.kind},
+             {{"kind", first.config.task.source.kind},
               {"data", first.config.task.source.data.empty() ? first.config.task.source.train
                                                              : first.config.task.source.data},
               {"labels", first.labels},

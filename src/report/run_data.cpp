@@ -31,7 +31,7 @@ RunData read_run(const std::filesystem::path& folder, std::size_t max_examples) 
   RunData run{.name = std::filesystem::absolute(folder).lexically_normal().filename().string(),
               .config = loaded.config,
               .toml = read_file(files.config()),
-              .labels = loaded.labels,
+              .labels = loaded.info.labels,
               .curve = Json::array(),
               .examples = Json::array()};
   if (run.name.empty())

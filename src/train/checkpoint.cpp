@@ -19,7 +19,7 @@ Json to_json(const EpochRecord& r) {
   return {{"epoch", r.epoch},
           {"train_loss", r.train_loss},
           {"val_loss", r.val_loss},
-          {"val_accuracy", r.val_accuracy},
+          {"val_" + r.metric, r.val_score},
           {"seconds", r.seconds}};
 }
 
@@ -33,6 +33,7 @@ Json to_json(const Progress& p) {
           {"loss_count", p.loss_count},
           {"epoch_seconds", p.epoch_seconds},
           {"epochs", epochs},
+          {"metric", p.epochs.empty() ? "" : p.epochs.front().metric},
           {"best_epoch", p.best_epoch},
           {"finished", p.finished}};
 }
@@ -46,11 +47,13 @@ Progress from_json(const Json& json) {
              .epochs = {},
              .best_epoch = json.at("best_epoch"),
              .finished = json.at("finished")};
+  const std::string metric = json.at("metric");
   for (const Json& record : json.at("epochs")) {
     p.epochs.push_back({.epoch = record.at("epoch"),
                         .train_loss = record.at("train_loss"),
                         .val_loss = record.at("val_loss"),
-                        .val_accuracy = record.at("val_accuracy"),
+                        .metric = metric,
+                        .val_score = record.at("val_" + metric),
                         .seconds = record.at("seconds")});
   }
   return p;
@@ -59,16 +62,16 @@ Progress from_json(const Json& json) {
 }  // namespace
 
 void save_checkpoint(const RunFiles& files, const torch::nn::Module& model,
-                     const torch::nn::Module& reinforce, const Adam& adam,
+                     const torch::nn::Module& reinforce, const Optimiser& optimiser,
                      const Progress& progress) {
-  NamedTensors tensors = adam.state();
+  NamedTensors tensors = optimiser.state();
   for (auto& [name, tensor] : state_of(model)) tensors.emplace_back(kModel + name, tensor);
   for (auto& [name, tensor] : state_of(reinforce)) tensors.emplace_back(kReinforce + name, tensor);
   write_safetensors(files.checkpoint(), tensors, {{kProgress, to_json(progress).dump()}});
 }
 
 std::optional<Progress> load_checkpoint(const RunFiles& files, torch::nn::Module& model,
-                                        torch::nn::Module& reinforce, Adam& adam) {
+                                        torch::nn::Module& reinforce, Optimiser& optimiser) {
   if (!std::filesystem::exists(files.checkpoint())) return std::nullopt;
   const std::string source = files.checkpoint().string();
   const SafeTensors saved = read_safetensors(files.checkpoint());
@@ -81,7 +84,7 @@ std::optional<Progress> load_checkpoint(const RunFiles& files, torch::nn::Module
   };
   restore(model, kModel);
   restore(reinforce, kReinforce);
-  adam.restore(saved.tensors, source);
+  optimiser.restore(saved.tensors, source);
   try {
     return from_json(Json::parse(saved.metadata.at(kProgress)));
   } catch (const std::exception&) {

@@ -3,7 +3,7 @@
 
 #include "heed/models/task_model.hpp"
 #include "heed/train/trainer.hpp"
-#include "train/adam.hpp"
+#include "train/optimiser.hpp"
 
 namespace heed {
 
@@ -22,12 +22,12 @@ struct Progress {
 
 /// One file, replaced in one step: a kill leaves the old state or the new one.
 void save_checkpoint(const RunFiles& files, const torch::nn::Module& model,
-                     const torch::nn::Module& reinforce, const Adam& adam,
+                     const torch::nn::Module& reinforce, const Optimiser& optimiser,
                      const Progress& progress);
 
 /// Restores model, baselines and optimiser; nothing when the run has no checkpoint yet.
 std::optional<Progress> load_checkpoint(const RunFiles& files, torch::nn::Module& model,
-                                        torch::nn::Module& reinforce, Adam& adam);
+                                        torch::nn::Module& reinforce, Optimiser& optimiser);
 
 /// metrics.jsonl: a line an epoch, then one for the test part.
 void save_metrics(const RunFiles& files, const std::vector<EpochRecord>& epochs,

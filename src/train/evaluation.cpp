@@ -5,44 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.hpp"
-#include "heed/metrics/classification.hpp"
-#include "heed/metrics/rationale.hpp"
 
 namespace heed {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<std::int64_t> lengths_of(std::span<const Example> examples) {
-  std::vector<std::int64_t> lengths;
-  for (const Example& example : examples)
-    lengths.push_back(static_cast<std::int64_t>(example.inputs.at("text").size()));
-  return lengths;
-}
-
 std::vector<float> to_vector(const Tensor& row) {
   const Tensor flat = row.to(torch::kFloat32).contiguous();
   return {flat.data_ptr<float>(), flat.data_ptr<float>() + flat.numel()};
-}
-
-void add_rationale_metrics(std::span<const Example> examples, const Evaluation& evaluation,
-                           std::vector<metrics::Metric>& result) {
-  std::vector<metrics::Weights> weights, gold;
-  std::vector<metrics::Marks> marks;
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    const auto human = examples[i].gold.find("text");
-    if (human == examples[i].gold.end()) continue;
-    metrics::Weights found = token_weights(evaluation.predictions[i], human->second.size());
-    if (found.empty()) continue;
-    weights.push_back(std::move(found));
-    gold.emplace_back(human->second.begin(), human->second.end());
-    metrics::Marks marked;
-    for (const float weight : human->second) marked.push_back(weight > 0);
-    marks.push_back(std::move(marked));
-  }
-  if (weights.empty()) return;
-  result.push_back(metrics::correctness(weights, gold));
-  result.push_back(metrics::auprc(weights, marks));
 }
 
 }  // namespace
@@ -62,50 +33,31 @@ Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
   run.model->eval();
   Evaluation result;
   result.predictions.resize(examples.size());
+  std::vector<std::int64_t> lengths;
+  for (const Example& example : examples) lengths.push_back(total_length(example));
   double loss = 0;
-  bool labelled = !examples.empty();
-  for (const auto& indices : in_order_batches(lengths_of(examples), options.batch)) {
-    const Batch batch = collate(examples, indices, run.vocabulary, run.labels);
+  bool known = !examples.empty();
+  const std::size_t size =
+      run.model->whole() ? std::max<std::size_t>(1, examples.size()) : options.batch;
+  for (const auto& indices : in_order_batches(lengths, size)) {
+    const Batch batch = collate(examples, indices, run.info);
     Trace trace = options.weights ? Trace::recording() : Trace();
-    const Tensor logits = run.model->forward(batch, trace);
-    const Tensor probabilities = torch::softmax(logits, 1);
-    if (batch.labels.defined()) {
-      loss +=
-          torch::cross_entropy_loss(logits, batch.labels, {}, at::Reduction::Sum).item<double>();
-    } else {
-      labelled = false;
-    }
-    const Tensor best = probabilities.argmax(1);
+    Reply reply = run.model->answer(batch, trace);
+    known = known && reply.losses.defined();
+    if (known) loss += reply.losses.sum().item<double>();
     for (std::size_t row = 0; row < indices.size(); ++row) {
-      const auto b = static_cast<std::int64_t>(row);
       Prediction& prediction = result.predictions[indices[row]];
-      prediction.label = static_cast<std::size_t>(best[b].item<std::int64_t>());
-      prediction.probabilities = to_vector(probabilities[b]);
+      prediction = std::move(reply.predictions[row]);
       for (const TraceMap& map : trace.maps()) {
         TraceMap own = map;
-        own.weights = map.entry(b).contiguous();
+        own.weights = map.entry(static_cast<std::int64_t>(row)).contiguous();
         own.query_lengths = own.key_lengths = Tensor();
         prediction.maps.push_back(std::move(own));
       }
     }
   }
-  result.loss = labelled ? loss / static_cast<double>(examples.size())
-                         : std::numeric_limits<double>::quiet_NaN();
-  return result;
-}
-
-std::vector<metrics::Metric> measure(const LoadedRun& run, std::span<const Example> examples,
-                                     const Evaluation& evaluation) {
-  std::vector<std::string> predicted, gold;
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    HEED_CHECK(!examples[i].label.empty(), "example '{}' has no label to measure against",
-               examples[i].id);
-    predicted.push_back(run.labels.at(evaluation.predictions[i].label));
-    gold.push_back(examples[i].label);
-  }
-  std::vector<metrics::Metric> result = {metrics::accuracy(predicted, gold),
-                                         metrics::f1(predicted, gold, {.labels = run.labels})};
-  add_rationale_metrics(examples, evaluation, result);
+  result.loss = known ? loss / static_cast<double>(examples.size())
+                      : std::numeric_limits<double>::quiet_NaN();
   return result;
 }
 
@@ -131,12 +83,19 @@ std::string to_json_line(const LoadedRun& run, const Example& example,
     }
     json["maps"] = std::move(maps);
   }
-  if (!example.label.empty()) {
-    json["gold"] = {{"label", example.label}};
-    if (!example.gold.empty()) json["gold"]["weights"] = example.gold;
+  Json& gold = json["gold"];
+  if (!example.label.empty()) gold["label"] = example.label;
+  if (!example.target.empty()) gold["sequence"] = example.target;
+  if (!gold.is_null() && !example.gold.empty()) gold["weights"] = example.gold;
+  if (gold.is_null()) json.erase("gold");
+  if (!prediction.probabilities.empty()) {
+    json["prediction"] = {{"label", run.info.labels.at(prediction.label)},
+                          {"probabilities", prediction.probabilities}};
+  } else if (!prediction.sequence.empty() || !example.target.empty()) {
+    json["prediction"] = {{"sequence", prediction.sequence}};
+  } else {
+    json["prediction"] = {{"number", prediction.number}};
   }
-  json["prediction"] = {{"label", run.labels.at(prediction.label)},
-                        {"probabilities", prediction.probabilities}};
   // Text that is not UTF-8 is refused by the readers; replace rather than throw if it gets here.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

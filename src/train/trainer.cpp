@@ -1,5 +1,7 @@
 #include "heed/train/trainer.hpp"
 
+#include <ATen/autocast_mode.h>
+
 #include <chrono>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -9,9 +11,9 @@
 #include "heed/base/file.hpp"
 #include "heed/base/random.hpp"
 #include "heed/data/safetensors.hpp"
-#include "heed/metrics/classification.hpp"
 #include "heed/train/evaluation.hpp"
 #include "train/checkpoint.hpp"
+#include "train/supervise.hpp"
 
 namespace heed {
 namespace {
@@ -48,6 +50,26 @@ Config checked_folder(Config config, const RunFiles& files, bool resume) {
   return config;
 }
 
+/// Matrix products in bfloat16 while it lives.
+class Autocast {
+ public:
+  explicit Autocast(bool on) : on_(on) { set(on_); }
+  ~Autocast() {
+    if (!on_) return;
+    set(false);
+    at::autocast::clear_cache();
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  static void set(bool on) {
+    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+    at::autocast::set_autocast_enabled(at::kCPU, on);
+  }
+  bool on_;
+};
+
 /// One training: what the epochs share.
 class Trainer {
  public:
@@ -60,81 +82,109 @@ class Trainer {
                config_.task.source.data);
     torch::manual_seed(static_cast<std::uint64_t>(config_.train.seed));
     run_.config = config_;
-    run_.labels = data_.labels;
-    run_.vocabulary = Vocabulary::from_examples(data_.train, {.min_count = config_.task.min_count});
-    run_.model =
-        std::make_shared<TaskModel>(config_, static_cast<std::int64_t>(run_.vocabulary.size()),
-                                    static_cast<std::int64_t>(run_.labels.size()));
+    run_.info = data_info(config_, data_);
+    run_.model = make_task_model(config_, run_.info);
     observer_.on_data(data_.train.size(), data_.val.size(), data_.test.size());
   }
 
   TrainResult run() {
-    save_vocabulary(files_, run_.vocabulary, run_.labels);
+    save_info(files_, run_.info);
     write_file(files_.config(), to_toml(config_));
-    Adam adam(*run_.model, config_.train.lr, config_.train.weight_decay);
-    if (auto saved = load_checkpoint(files_, *run_.model, *reinforce_, adam)) {
+    Optimiser optimiser(*run_.model, config_.train);
+    if (auto saved = load_checkpoint(files_, *run_.model, *reinforce_, optimiser)) {
       progress_ = std::move(*saved);
       observer_.on_resume(progress_.epoch, progress_.step);
     }
-    while (!progress_.finished) run_epoch(adam);
+    while (!progress_.finished) run_epoch(optimiser);
     return finish();
   }
 
  private:
-  void run_epoch(Adam& adam) {
+  void run_epoch(Optimiser& optimiser) {
     const auto seed = Random::derive(static_cast<std::uint64_t>(config_.train.seed),
                                      static_cast<std::uint64_t>(progress_.epoch));
-    std::vector<std::int64_t> lengths;
-    for (const Example& example : data_.train)
-      lengths.push_back(static_cast<std::int64_t>(example.inputs.at("text").size()));
-    const auto batches =
-        bucket_batches(lengths, static_cast<std::size_t>(config_.train.batch), seed);
+    const auto batches = epoch_batches(seed);
+    const auto accumulate = static_cast<std::size_t>(config_.train.accumulate);
+    const std::size_t steps = (batches.size() + accumulate - 1) / accumulate;
     double started = now(), saved = started;
     run_.model->train();
-    for (; progress_.step < batches.size(); ++progress_.step) {
+    for (; progress_.step < steps; ++progress_.step) {
       if (now() - saved > config_.train.checkpoint_seconds) {
         progress_.epoch_seconds += now() - started;
         started = saved = now();
-        save_checkpoint(files_, *run_.model, *reinforce_, adam, progress_);
+        save_checkpoint(files_, *run_.model, *reinforce_, optimiser, progress_);
       }
       torch::manual_seed(Random::derive(seed, progress_.step + 1));
-      const Batch batch =
-          collate(data_.train, batches[progress_.step], run_.vocabulary, run_.labels);
-      const Tensor loss = learn(batch);
-      adam.step(config_.train.clip);
-      progress_.loss_sum += loss.item<double>() * static_cast<double>(batch.indices.size());
-      progress_.loss_count += batch.indices.size();
-      observer_.on_step(progress_.epoch, progress_.step + 1, batches.size(), loss.item<double>());
+      const std::size_t first = progress_.step * accumulate;
+      const std::size_t last = std::min(first + accumulate, batches.size());
+      double loss = 0;
+      std::size_t count = 0;
+      for (std::size_t i = first; i < last; ++i) {
+        loss += learn(batches[i], static_cast<double>(last - first));
+        count += batches[i].size();
+      }
+      const auto done = (progress_.epoch - 1) * static_cast<std::int64_t>(steps) +
+                        static_cast<std::int64_t>(progress_.step);
+      optimiser.step(schedule_factor(config_.train, done,
+                                     config_.train.epochs * static_cast<std::int64_t>(steps)));
+      progress_.loss_sum += loss;
+      progress_.loss_count += count;
+      observer_.on_step(progress_.epoch, progress_.step + 1, steps,
+                        loss / static_cast<double>(count));
     }
-    end_epoch(adam, progress_.epoch_seconds + now() - started);
+    end_epoch(optimiser, progress_.epoch_seconds + now() - started);
+  }
+
+  std::vector<std::vector<std::size_t>> epoch_batches(std::uint64_t seed) const {
+    std::vector<std::int64_t> lengths;
+    for (const Example& example : data_.train) lengths.push_back(total_length(example));
+    const std::size_t size =
+        run_.model->whole() ? data_.train.size() : static_cast<std::size_t>(config_.train.batch);
+    return bucket_batches(lengths, size, seed);
   }
 
   // Gradients of the task's loss, of the terms the modules ask for, and of their random choices,
-  // whose reward is what each example's own loss lacks. Returns the task's loss.
-  Tensor learn(const Batch& batch) {
-    Trace trace;
-    const Tensor each = torch::cross_entropy_loss(run_.model->forward(batch, trace), batch.labels,
-                                                  {}, at::Reduction::None);
-    const Tensor loss = each.mean();
-    Tensor whole = loss + reinforce_->loss(trace.choices(), -each.detach());
+  // whose reward is what each example's own loss lacks, all divided by `parts`. Returns the sum of
+  // the task's losses.
+  double learn(const std::vector<std::size_t>& indices, double parts) {
+    const Batch batch = collate(data_.train, indices, run_.info);
+    Trace trace = config_.train.supervise > 0 ? Trace::differentiable() : Trace();
+    Tensor each;
+    {
+      const Autocast precision(config_.train.precision == "bfloat16");
+      each = run_.model->losses(batch, trace).to(torch::kFloat32);
+    }
+    Tensor whole = each.mean() + reinforce_->loss(trace.choices(), -each.detach());
     for (const LossTerm& term : trace.losses()) whole = whole + term.value(batch.labels);
-    whole.backward();
-    return loss.detach();
+    if (config_.train.supervise > 0) {
+      const Tensor pull = attention_loss(trace, batch, config_.train.supervise_loss);
+      HEED_CHECK(pull.defined(),
+                 "train.supervise: the data has no gold attention for an input that mechanism '{}' "
+                 "looks at",
+                 config_.attention.mechanism.id);
+      whole = whole + config_.train.supervise * pull;
+    }
+    (whole / parts).backward();
+    return each.detach().sum().item<double>();
   }
 
-  void end_epoch(const Adam& adam, double seconds) {
+  void end_epoch(Optimiser& optimiser, double seconds) {
+    optimiser.swap_average();
     const Evaluation val = evaluate(run_, data_.val, {.weights = false});
+    const metrics::Metric score = measure(run_, data_.val, val).front();
     EpochRecord record{.epoch = progress_.epoch,
                        .train_loss = progress_.loss_sum / static_cast<double>(progress_.loss_count),
                        .val_loss = val.loss,
-                       .val_accuracy = measure(run_, data_.val, val).front().value,
+                       .metric = score.name,
+                       .val_score = score.value,
                        .seconds = seconds};
-    const bool best = is_best(record);
+    const bool best = is_best(record, more_is_better(score));
     if (best) {
       write_safetensors(files_.weights(), state_of(*run_.model),
                         {{"epoch", std::to_string(record.epoch)}});
       progress_.best_epoch = record.epoch;
     }
+    optimiser.swap_average();
     progress_.epochs.push_back(record);
     progress_.finished = record.epoch >= config_.train.epochs ||
                          (config_.train.patience > 0 &&
@@ -143,16 +193,16 @@ class Trainer {
     progress_.step = progress_.loss_count = 0;
     progress_.loss_sum = progress_.epoch_seconds = 0;
     save_metrics(files_, progress_.epochs);
-    save_checkpoint(files_, *run_.model, *reinforce_, adam, progress_);
+    save_checkpoint(files_, *run_.model, *reinforce_, optimiser, progress_);
     observer_.on_epoch(record, best);
   }
 
-  // Higher validation accuracy, then lower loss. Never the test part.
-  bool is_best(const EpochRecord& record) const {
+  // The better validation score, then the lower loss. Never the test part.
+  bool is_best(const EpochRecord& record, bool more) const {
     for (const EpochRecord& other : progress_.epochs) {
-      if (other.val_accuracy > record.val_accuracy) return false;
-      if (other.val_accuracy == record.val_accuracy && other.val_loss <= record.val_loss)
+      if (more ? other.val_score > record.val_score : other.val_score < record.val_score)
         return false;
+      if (other.val_score == record.val_score && other.val_loss <= record.val_loss) return false;
     }
     return true;
   }

@@ -23,7 +23,7 @@ std::vector<Example> examples() {
 }
 
 Batch collated(const std::vector<Example>& data, const std::vector<std::size_t>& indices) {
-  return collate(data, indices, kVocabulary, kLabels);
+  return collate(data, indices, {.labels = kLabels, .vocabulary = kVocabulary});
 }
 
 TEST(Collate, NumbersPadsAndKeepsTheOrderAsked) {

@@ -1,4 +1,4 @@
-#include "heed/models/task_model.hpp"
+#include "heed/models/label_model.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,8 +19,14 @@ Config small() {
   return config;
 }
 
+DataInfo facts() {
+  std::vector<std::string> words;
+  for (int i = 2; i < 20; ++i) words.push_back("w" + std::to_string(i));
+  return {.labels = {"negative", "positive"}, .vocabulary = Vocabulary(words)};
+}
+
 Batch batch_of(std::vector<std::int64_t> ids) {
-  Batch batch;
+  Batch batch{.indices = {0}};
   const auto n = static_cast<std::int64_t>(ids.size());
   batch.inputs["text"] = {.ids = torch::tensor(ids).view({1, n}), .lengths = torch::tensor({n})};
   return batch;
@@ -28,16 +34,16 @@ Batch batch_of(std::vector<std::int64_t> ids) {
 
 TEST(TaskModel, HasAQueryOnlyWhereOneIsAsked) {
   Config config = small();
-  const TaskModel with(config, 20, 2);
+  const LabelModel with(config, facts());
   config.attention.mechanism = "mean-pool";
-  const TaskModel without(config, 20, 2);
+  const LabelModel without(config, facts());
   EXPECT_TRUE(with.named_parameters().contains("query"));
   EXPECT_FALSE(without.named_parameters().contains("query"));
 }
 
 TEST(TaskModel, ReplacedWeightsChangeTheAnswer) {
   torch::manual_seed(1);
-  TaskModel model(small(), 20, 2);
+  LabelModel model(small(), facts());
   model.eval();
   Trace plain, replaced;
   replaced.replace("attention", torch::tensor({{1.0f, 0.0f, 0.0f}}));
@@ -62,7 +68,9 @@ TEST(TaskModel, ASpecialisedQueryIsAnotherInput) {
   torch::manual_seed(2);
   Config config = small();
   config.query = {"specialised", {{"input", std::string("aspect")}}};
-  TaskModel model(config, 20, 2);
+  DataInfo info = facts();
+  info.inputs.push_back({.name = "aspect"});
+  LabelModel model(config, info);
   model.eval();
   EXPECT_FALSE(model.named_parameters().contains("query"));
   const auto weights = [&](std::vector<std::int64_t> aspect) {
@@ -75,24 +83,24 @@ TEST(TaskModel, ASpecialisedQueryIsAnotherInput) {
   EXPECT_FALSE(torch::allclose(weights({6}), weights({7, 8}), 1e-4, 1e-4));
   Trace trace;
   EXPECT_THAT(complaint([&] { model.forward(batch_of({3}), trace); }),
-              testing::HasSubstr("there is no input 'aspect'"));
+              testing::HasSubstr("the batch has no input 'aspect'"));
 }
 
 TEST(TaskModel, TheQuerySelfGoesWithFeaturesThatAskEachOther) {
   Config config = small();
   config.query = "self";
-  EXPECT_THAT(complaint([&] { TaskModel(config, 20, 2); }),
+  EXPECT_THAT(complaint([&] { LabelModel(config, facts()); }),
               testing::HasSubstr("in mechanism 'singular' the features do not ask each other"));
   for (const char* id : {"self-attention", "transformer", "linear", "structured.tree"}) {
     config.attention.mechanism = id;
-    TaskModel model(config, 20, 2);
+    LabelModel model(config, facts());
     Trace trace;
     EXPECT_EQ(model.forward(batch_of({3, 4, 5}), trace).sizes().vec(),
               (std::vector<std::int64_t>{1, 2}))
         << id;
   }
   config.attention.mechanism = {"self-attention", {{"pool", std::string("none")}}};
-  TaskModel model(config, 20, 2);
+  LabelModel model(config, facts());
   Trace trace;
   EXPECT_THAT(complaint([&] {
                 model.forward(batch_of({3, 4, 5}), trace);
@@ -107,10 +115,11 @@ struct RunFolder : testing::Test {
   RunFolder() {
     fs::create_directories(folder);
     torch::manual_seed(1);
-    const Vocabulary vocabulary(std::vector<std::string>{"good", "bad"});
-    TaskModel model(small(), static_cast<std::int64_t>(vocabulary.size()), 2);
+    DataInfo info = facts();
+    info.vocabulary = Vocabulary(std::vector<std::string>{"good", "bad"});
+    LabelModel model(small(), info);
     write_file(files.config(), to_toml(small()));
-    save_vocabulary(files, vocabulary, {"negative", "positive"});
+    save_info(files, info);
     write_safetensors(files.weights(), state_of(model));
   }
   ~RunFolder() override { fs::remove_all(folder); }
@@ -127,8 +136,8 @@ struct RunFolder : testing::Test {
 
 TEST_F(RunFolder, LoadsWhatWasSaved) {
   const LoadedRun run = load(folder);
-  EXPECT_EQ(run.labels, (std::vector<std::string>{"negative", "positive"}));
-  EXPECT_EQ(run.vocabulary.id("bad"), 3);
+  EXPECT_EQ(run.info.labels, (std::vector<std::string>{"negative", "positive"}));
+  EXPECT_EQ(run.info.vocabulary.id("bad"), 3);
   const auto saved = read_safetensors(files.weights());
   for (const auto& [name, tensor] : state_of(*run.model))
     EXPECT_TRUE(torch::equal(tensor, saved.tensors.at(name))) << name;

@@ -14,9 +14,11 @@ class Score;
 class Align;
 class Mechanism;
 class FeatureModel;
+class VectorModel;
 class Position;
 struct MechanismProblem;
 struct FeatureProblem;
+struct VectorsProblem;
 struct PositionProblem;
 
 using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
@@ -52,7 +54,8 @@ enum class Group {
   mechanism,
   position,
   feature,
-  output
+  output,
+  vectors
 };
 
 enum class Status { built, planned };
@@ -72,9 +75,10 @@ using MakeScore = std::function<std::unique_ptr<Score>(const Options&)>;
 using MakeAlign = std::function<std::unique_ptr<Align>(const Options&)>;
 using MakeMechanism = std::function<std::shared_ptr<Mechanism>(const MechanismProblem&)>;
 using MakeFeature = std::function<std::shared_ptr<FeatureModel>(const FeatureProblem&)>;
+using MakeVectors = std::function<std::shared_ptr<VectorModel>(const VectorsProblem&)>;
 using MakePosition = std::function<std::shared_ptr<Position>(const PositionProblem&)>;
-using Maker =
-    std::variant<std::monostate, MakeScore, MakeAlign, MakeMechanism, MakeFeature, MakePosition>;
+using Maker = std::variant<std::monostate, MakeScore, MakeAlign, MakeMechanism, MakeFeature,
+                           MakePosition, MakeVectors>;
 
 /// One input that a mechanism takes.
 struct InputNeed {

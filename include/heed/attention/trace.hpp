@@ -16,7 +16,7 @@ struct TraceMap {
   std::vector<std::string> axes;  // without the batch: head, query, key
   std::string query_input;        // which input the axis counts; empty: none (a learned query)
   std::string key_input;
-  Tensor weights;        // [B, axes…], detached
+  Tensor weights;        // [B, axes…], detached unless the trace is differentiable
   Tensor query_lengths;  // [B]; undefined: all valid
   Tensor key_lengths;
   Tensor features = {};  // [B, axes…, D] where each feature has weights of its own; `weights` is
@@ -70,6 +70,8 @@ class TraceSlot {
 
   /// True if somebody will look: the module then has to compute its weights.
   bool wanted() const;
+  /// True if somebody will differentiate what is recorded.
+  bool differentiable() const;
   /// Keeps the map under this slot's name.
   void record(TraceMap map) const;
   /// The weights to use instead of the module's own; undefined: none were given.
@@ -91,6 +93,8 @@ class Trace {
   /// Records nothing.
   Trace() = default;
   static Trace recording();
+  /// Maps that keep their gradients, to learn from: attention then runs by the plain formulas.
+  static Trace differentiable();
 
   TraceSlot operator[](const std::string& name) { return {*this, within_ + name}; }
 
@@ -127,6 +131,7 @@ class Trace {
   friend class TraceSlot;
 
   bool recording_ = false;
+  bool differentiable_ = false;
   std::string within_;
   std::vector<TraceMap> maps_;
   std::vector<LossTerm> losses_;

@@ -15,20 +15,47 @@ namespace heed {
 
 /// One input of a batch, padded at the end to its longest example.
 struct Padded {
-  torch::Tensor ids;      ///< [B, L] int64, Vocabulary::kPadding past the end.
+  torch::Tensor ids;      ///< [B, L] int64, Vocabulary::kPadding past the end; undefined: numbers.
   torch::Tensor lengths;  ///< [B] int64.
   torch::Tensor gold;     ///< [B, L] float, 0 past the end; undefined unless every example has it.
+  torch::Tensor values = {};  ///< [B, L, width] float, 0 past the end; undefined: words.
+  /// Of each level, finest first: [B, S] sizes of the runs, 0 past the last, and [B] how many.
+  std::vector<std::pair<torch::Tensor, torch::Tensor>> levels = {};
+  std::vector<std::vector<std::string>> tokens = {};  ///< The words as they are written.
+};
+
+/// A stretch of an input of the batch.
+struct PaddedView {
+  std::string of;
+  torch::Tensor starts;   ///< [B] int64.
+  torch::Tensor lengths;  ///< [B] int64.
 };
 
 struct Batch {
   std::map<std::string, Padded> inputs;
   torch::Tensor labels;              ///< [B] int64; undefined when an example has no label.
   std::vector<std::size_t> indices;  ///< Row b is example indices[b].
+  std::map<std::string, PaddedView> views = {};
+  Padded target = {};          ///< Numbered by the vocabulary of the answers; ids undefined: none.
+  torch::Tensor numbers = {};  ///< [B] float64: Example::number.
+  torch::Tensor nodes = {};    ///< [B] int64: Example::node.
+
+  std::int64_t size() const { return static_cast<std::int64_t>(indices.size()); }
+};
+
+/// What a model must know of the data to be made, and to read more of it. Saved with the run, but
+/// for the graph, which is read again.
+struct DataInfo {
+  std::vector<std::string> labels;  ///< Sorted.
+  Vocabulary vocabulary;
+  std::vector<InputInfo> inputs = {{.name = "text"}};
+  Vocabulary target_vocabulary = {};  ///< Of tasks that answer with words.
+  std::shared_ptr<const Graph> graph = nullptr;
 };
 
 /// Numbers and pads the examples at `indices` (at least one). They must have the same inputs, and
-/// their labels must be in `labels`; else InputError names the example.
+/// their labels must be known; else InputError names the example.
 Batch collate(std::span<const Example> examples, std::span<const std::size_t> indices,
-              const Vocabulary& vocabulary, std::span<const std::string> labels);
+              const DataInfo& info);
 
 }  // namespace heed

@@ -1,45 +1,62 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-namespace heed {
+#include "heed/data/example.hpp"
 
-/// One thing to classify. `inputs` maps a name ("text") to its tokens.
-struct Example {
-  std::string id;
-  std::map<std::string, std::vector<std::string>> inputs;
-  std::string label;  ///< Empty when it is not known (load_examples only).
-  /// The attention a reader should pay, one finite number ≥ 0 a token of that input; absent =
-  /// unknown.
-  std::map<std::string, std::vector<float>> gold;
-};
+namespace heed {
 
 struct Dataset {
   std::string name;  ///< For reports: "reviews", or the file's name without its ending.
   std::vector<std::string>
       labels;  ///< Sorted, from the training part; a class is an index into it.
   std::vector<Example> train, val, test;
+  std::vector<InputInfo> inputs = {{.name = "text"}};  ///< What every example has.
+  std::shared_ptr<const Graph> graph = nullptr;        ///< Of tasks on a graph.
 };
 
 /// Where the data comes from, and how to read it.
 struct DataSource {
-  /// "builtin:reviews" (options: "builtin:reviews?size=500&seed=3"; size = training sentences, val
-  /// and test are an eighth and a quarter of it), or a .tsv, .csv or .jsonl file with a split
-  /// column.
+  std::string kind = "classify";  ///< What is learned: one of `data_kinds`.
+  /// "builtin:NAME" (options: "builtin:reviews?size=500&seed=3"; size = training examples, val and
+  /// test are an eighth and a quarter of it), or a .tsv, .csv or .jsonl file with a split column.
   std::string data;
   /// Or one file a part; val and test may be empty.
   std::string train, val, test;
-  /// Any of text, label, split, rationale, id → what the file calls it; the same name by default.
+  /// Column roles of the kind → what the file calls them; the same name by default.
   std::map<std::string, std::string> columns;
   bool lowercase = true;        ///< ASCII letters only.
-  std::int64_t max_length = 0;  ///< Tokens kept of an input; 0 = all.
+  std::int64_t max_length = 0;  ///< Positions kept of an input; 0 = all.
   double val_fraction = 0.1;  ///< Of train, held out by label when there is no val part; 0 = none.
   std::uint64_t seed = 1;     ///< Decides what is held out; a built-in corpus has its own seed.
   /// Relative paths are looked for here (the config's folder), then in the working folder.
   std::filesystem::path base;
+};
+
+/// A kind of task, as far as reading its data goes.
+struct DataKind {
+  std::string id;
+  std::string doc;
+  std::vector<std::string> columns;  ///< Roles of its columns; empty: it reads no table.
+  std::function<Dataset(const DataSource&)> load;
+  /// New rows to answer; empty: its questions come with its own data only.
+  std::function<std::vector<Example>(const std::string& file, const DataSource&)> load_examples;
+};
+
+const std::vector<DataKind>& data_kinds();
+/// InputError with the nearest id when there is no such kind.
+const DataKind& data_kind(const std::string& id);
+
+/// A corpus that is generated, with gold attention: the same options give the same corpus on every
+/// machine.
+struct CorpusOptions {
+  std::size_t train = 4000, val = 500, test = 1000;
+  std::uint64_t seed = 1;
 };
 
 /// Reads, checks and splits the data. Every mistake in a file is an InputError "FILE:LINE: …".
@@ -50,9 +67,9 @@ struct DataSource {
 /// unknown. Examples without an id are called train-1, train-2, … (row-1, … by load_examples).
 Dataset load_dataset(const DataSource& source);
 
-/// All rows of `file` (.tsv, .csv, .jsonl), whatever their split. The label column may be missing,
-/// its cells empty; labels are not checked against anything. Of `source` only columns, lowercase,
-/// max_length and base are used.
+/// All rows of `file`, whatever their split. The label column may be missing, its cells empty;
+/// labels are not checked against anything. Of `source` only kind, columns, lowercase, max_length
+/// and base are used.
 std::vector<Example> load_examples(const std::string& file, const DataSource& source);
 
 }  // namespace heed

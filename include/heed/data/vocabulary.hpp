@@ -35,6 +35,10 @@ class Vocabulary {
   static Vocabulary from_examples(std::span<const Example> examples,
                                   const VocabularyOptions& options = {});
 
+  /// Counts the tokens of the answers.
+  static Vocabulary from_targets(std::span<const Example> examples,
+                                 const VocabularyOptions& options = {});
+
   std::size_t size() const {
     return words_.size() + 2;
   }                                              ///< Specials included: rows of an embedding.

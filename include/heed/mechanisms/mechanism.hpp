@@ -85,6 +85,11 @@ MakeMechanism makes() {
 /// The query `specialised`: another input, pooled. `options` are those of the part, resolved.
 Tensor specialised_query(const Options& options, const Inputs& in);
 
+/// The inputs that `parts.mechanism` takes of those given, in its order; InputError when one is
+/// missing.
+std::vector<std::string> taken_inputs(const AttentionSpec& parts,
+                                      const std::vector<MechanismProblem::NamedWidth>& given);
+
 /// The module of `parts.mechanism`; InputError for what is unknown, planned or does not fit.
 std::shared_ptr<Mechanism> make_mechanism(MechanismProblem problem);
 

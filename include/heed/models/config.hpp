@@ -13,22 +13,36 @@ namespace heed {
 /// A config file: task, the four models of the survey's task model, and training.
 struct Config {
   struct Task {
-    std::string kind = "classify";
     DataSource source{.data = "builtin:reviews"};
     std::int64_t min_count = 1;  // words seen less often are unknown
   };
   struct Feature {
+    PartSpec vectors = "trained";
     PartSpec model = "bigru";
     std::int64_t dim = 64;       // width of the features; both directions together
     std::int64_t embedding = 0;  // width of the word vectors; 0 = dim
     std::int64_t layers = 1;
     double dropout = 0.2;
+    bool shared = true;         // one feature model for all inputs, or one each
+    std::string pool = "none";  // how the words of a sentence become one vector
   };
   struct Train {
     std::int64_t epochs = 10;
     std::int64_t seed = 1;
     std::int64_t batch = 32;
+    std::string optimiser = "adamw";
     double lr = 0.003;
+    double tune_lr = 0;  // of parts that were trained before; 0 = lr
+    double momentum = 0.9;
+    double beta2 = 0.999;
+    std::string schedule = "constant";
+    std::int64_t warmup = 0;      // steps until the learning rate is reached
+    std::int64_t accumulate = 1;  // batches whose gradients make one step
+    double average = 0;           // decay of the averaged weights that are evaluated; 0 = none
+    std::string precision = "float32";
+    double label_smoothing = 0;
+    double supervise = 0;  // weight of the loss on attention, where the data has gold attention
+    std::string supervise_loss = "cross-entropy";
     double weight_decay = 0;
     double clip = 5;  // greatest norm of the gradient; 0 = no clipping
     std::int64_t patience =
@@ -42,6 +56,7 @@ struct Config {
   PartSpec query = "basic";
   AttentionSpec attention;
   PartSpec output = "softmax";
+  double output_dropout = 0;  // on the context
   Train train;
 };
 

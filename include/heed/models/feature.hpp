@@ -7,24 +7,44 @@
 
 namespace heed {
 
+struct Config;
+
+/// What turns one input of the data into vectors is made for.
+struct VectorsProblem {
+  const Config& config;
+  const DataInfo& info;
+  InputInfo input;       // an input of numbers has its width here
+  std::int64_t dim = 0;  // width asked for; a model with a width of its own ignores it
+  Options options;
+};
+
+/// The first step of a model: words or numbers to vectors, [B, L, output_dim()]. It sees an input
+/// whole, in its context, before views are cut out of it. The length may change (an image's pixels
+/// become patches); positions past an entry's length hold anything finite.
+class VectorModel : public torch::nn::Module {
+ public:
+  virtual Input forward(const Padded& input) = 0;
+  virtual std::int64_t output_dim() const = 0;
+};
+
 /// What a feature model is made for.
 struct FeatureProblem {
-  std::int64_t vocabulary = 0;  // rows of the embedding, specials included
-  std::int64_t embedding = 0;   // width of the word vectors
-  std::int64_t dim = 0;         // width of the features
+  std::int64_t input = 0;  // width of the vectors
+  std::int64_t dim = 0;    // width of the features
   std::int64_t layers = 1;
   double dropout = 0;
   Options options;
 };
 
-/// Word numbers to features: the keys and values of attention.
+/// Vectors to features: the keys and values of attention. [B, L, input] → [B, L, output_dim()];
+/// positions past an entry's length hold anything finite.
 class FeatureModel : public torch::nn::Module {
  public:
-  /// [B, L] ids → [B, L, output_dim()]; positions past an entry's length hold anything finite.
-  virtual Tensor forward(const Padded& words) = 0;
+  virtual Tensor forward(const Input& vectors) = 0;
   virtual std::int64_t output_dim() const = 0;
 };
 
+std::vector<PartInfo> vector_models();
 std::vector<PartInfo> feature_models();
 
 }  // namespace heed

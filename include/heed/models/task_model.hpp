@@ -1,5 +1,5 @@
 #pragma once
-#include <torch/nn/modules/linear.h>
+#include <torch/nn/module.h>
 
 #include <filesystem>
 #include <memory>
@@ -7,39 +7,51 @@
 #include "heed/data/batches.hpp"
 #include "heed/mechanisms/mechanism.hpp"
 #include "heed/models/config.hpp"
-#include "heed/models/feature.hpp"
 
 namespace heed {
 
 /// Every part there is: of attention, mechanisms and models.
 const Registry& registry();
 
-/// The survey's task model: feature model, query model, attention, output model.
-class TaskModel : public torch::nn::Module {
- public:
-  TaskModel(const Config& config, std::int64_t vocabulary, std::int64_t labels);
-
-  /// Logits [B, labels]. The batch needs the input "text", and the one that asks where the query is
-  /// specialised. Weights given in the trace for a module
-  /// this model does not have are an InputError.
-  Tensor forward(const Batch& batch, Trace& trace);
-
-  std::int64_t parameter_count() const;
-  const Mechanism& attention() const { return *attention_; }
-
- private:
-  std::shared_ptr<FeatureModel> feature_;
-  std::shared_ptr<Mechanism> attention_;
-  Tensor query_;  // undefined: the mechanism asks with nothing, or another input asks
-  std::optional<Options> specialised_;
-  torch::nn::Linear output_{nullptr};
+/// What a model said of one example. A kind of task fills what it answers with.
+struct Prediction {
+  std::size_t label = 0;                   // index into the labels
+  std::vector<float> probabilities;        // of each label; empty: the task has no classes
+  std::vector<std::string> sequence = {};  // of tasks that answer with a sequence
+  double number = 0;                       // of tasks that answer with a number
+  std::vector<TraceMap> maps = {};         // of this entry alone, cut to its lengths
 };
 
-/// A trained model and what it needs to read text.
+/// What a model says of a batch.
+struct Reply {
+  Tensor losses;                        // [B]; undefined when an answer is not known
+  std::vector<Prediction> predictions;  // without maps
+};
+
+/// The survey's task model: feature model, query model, attention, output model. One class for each
+/// family of answers.
+class TaskModel : public torch::nn::Module {
+ public:
+  /// The loss of each example, [B], to learn from. Weights given in the trace for a module this
+  /// model does not have are an InputError.
+  virtual Tensor losses(const Batch& batch, Trace& trace) = 0;
+  /// The answers, and the losses where the right answers are known; called without gradients.
+  virtual Reply answer(const Batch& batch, Trace& trace) = 0;
+  /// The wiring, for descriptions.
+  virtual const Mechanism& attention() const = 0;
+  /// True if every step must see all examples: nodes of one graph.
+  virtual bool whole() const { return false; }
+
+  std::int64_t parameter_count() const;
+};
+
+/// The model that the config's kind of task calls for.
+std::shared_ptr<TaskModel> make_task_model(const Config& config, const DataInfo& info);
+
+/// A trained model and what it needs to read data.
 struct LoadedRun {
   Config config;
-  Vocabulary vocabulary;
-  std::vector<std::string> labels;
+  DataInfo info;
   std::shared_ptr<TaskModel> model;
 };
 
@@ -66,8 +78,10 @@ NamedTensors state_of(const torch::nn::Module& model);
 void restore_state(torch::nn::Module& model, const std::map<std::string, Tensor>& tensors,
                    const std::string& source);
 
-void save_vocabulary(const RunFiles& files, const Vocabulary& vocabulary,
-                     const std::vector<std::string>& labels);
+/// What a model must know of the data, from the data itself.
+DataInfo data_info(const Config& config, const Dataset& data);
+
+void save_info(const RunFiles& files, const DataInfo& info);
 
 /// Config, vocabulary, labels and the untrained model of a run directory.
 LoadedRun load_untrained(const std::filesystem::path& run);

@@ -13,17 +13,9 @@ struct EvaluateOptions {
   bool weights = true;  // also look at the attention weights
 };
 
-/// What a model said of one example. `maps` holds its weights, one map an attention module, and is
-/// empty without `EvaluateOptions::weights`.
-struct Prediction {
-  std::size_t label = 0;
-  std::vector<float> probabilities;
-  std::vector<TraceMap> maps;  // of this entry alone, cut to its lengths
-};
-
 struct Evaluation {
-  std::vector<Prediction> predictions;  // in the order of the examples
-  double loss = 0;                      // mean cross-entropy; NaN when labels are missing
+  std::vector<Prediction> predictions;  // in the order of the examples; maps only if asked for
+  double loss = 0;                      // mean over examples; NaN when answers are missing
 };
 
 /// Runs the model in evaluation mode, without gradients. Deterministic at a thread count.
@@ -34,10 +26,14 @@ Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
 /// them. A wiring may also weigh embeddings, sentences or its own contexts; empty: nothing else.
 std::vector<double> token_weights(const Prediction& prediction, std::size_t tokens);
 
-/// Accuracy and macro F1, and, where the examples have gold attention and the model has weights,
+/// What the kind of task is measured by: the first tells which epoch is best. Of labels accuracy
+/// and macro F1; where the examples have gold attention and the model has weights, also
 /// correctness (the share of weight on the rationale) and AUPRC of `token_weights`.
 std::vector<metrics::Metric> measure(const LoadedRun& run, std::span<const Example> examples,
                                      const Evaluation& evaluation);
+
+/// False for errors and losses: less is better.
+bool more_is_better(const metrics::Metric& metric);
 
 /// One line of traces.jsonl or, without maps, of predictions.jsonl.
 std::string to_json_line(const LoadedRun& run, const Example& example,

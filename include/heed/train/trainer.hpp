@@ -12,7 +12,8 @@ struct EpochRecord {
   std::int64_t epoch = 0;  // from 1
   double train_loss = 0;
   double val_loss = 0;
-  double val_accuracy = 0;
+  std::string metric;    // what the kind of task is judged by: accuracy, bleu …
+  double val_score = 0;  // that metric, on the validation part
   double seconds = 0;
 };
 

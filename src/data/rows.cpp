@@ -1,0 +1,244 @@
+// The kinds of task whose examples are rows of a table: columns to inputs.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "data/parts.hpp"
+#include "heed/base/error.hpp"
+#include "heed/base/words.hpp"
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The cells of one row by role.
+class Cells {
+ public:
+  Cells(const fs::path& file, const Row& row, std::span<const Column> columns,
+        const DataSource& source)
+      : where_(at_line(file, row.line)), row_(row), columns_(columns), source_(source) {}
+
+  const std::string& where() const { return where_; }
+
+  /// The trimmed cell; "" when there is none.
+  std::string text(std::string_view role) const {
+    return std::string(trim(row_.cells[index(role)].value_or("")));
+  }
+  std::string needed(std::string_view role) const {
+    std::string cell = text(role);
+    HEED_CHECK(!cell.empty(), "{}: the {} is empty; fill it in or remove the row", where_,
+               columns_[index(role)].name);
+    return cell;
+  }
+  std::vector<std::string> words(std::string_view role) const {
+    return split_words(source_.lowercase ? lower(text(role)) : text(role));
+  }
+  std::vector<std::string> needed_words(std::string_view role) const {
+    needed(role);
+    return words(role);
+  }
+  std::size_t kept(std::size_t length) const {
+    return source_.max_length > 0 ? std::min(length, static_cast<std::size_t>(source_.max_length))
+                                  : length;
+  }
+
+ private:
+  std::size_t index(std::string_view role) const {
+    const auto found =
+        std::ranges::find(columns_, role, [](const Column& column) { return column.role; });
+    return static_cast<std::size_t>(found - columns_.begin());
+  }
+
+  std::string where_;
+  const Row& row_;
+  std::span<const Column> columns_;
+  const DataSource& source_;
+};
+
+void set_text(Example& example, const std::string& name, std::vector<std::string> words,
+              const Cells& cells) {
+  words.resize(cells.kept(words.size()));
+  example.inputs[name] = std::move(words);
+}
+
+void set_gold(Example& example, const std::string& name, std::size_t tokens, const Cells& cells) {
+  const std::string rationale = cells.text("rationale");
+  if (rationale.empty()) return;
+  std::vector<float> weights = parse_weights(rationale, tokens, cells.where());
+  weights.resize(cells.kept(tokens));
+  example.gold[name] = std::move(weights);
+}
+
+void read_classify(const Cells& cells, Example& example) {
+  std::vector<std::string> words = cells.needed_words("text");
+  set_gold(example, "text", words.size(), cells);
+  set_text(example, "text", std::move(words), cells);
+}
+
+void read_pair(const Cells& cells, Example& example) {
+  for (const char* side : {"first", "second"})
+    set_text(example, side, cells.needed_words(side), cells);
+}
+
+/// The sentence as one text, and its three stretches as views of it. A limit on the length takes
+/// words from the far ends: what stands near the target decides.
+void read_aspect(const Cells& cells, Example& example) {
+  std::vector<std::string> left = cells.words("left"), right = cells.words("right");
+  const std::vector<std::string> target = cells.needed_words("target");
+  const std::size_t all = left.size() + target.size() + right.size();
+  std::vector<float> gold;
+  if (const std::string rationale = cells.text("rationale"); !rationale.empty())
+    gold = parse_weights(rationale, all, cells.where());
+  const std::size_t room = cells.kept(all) - std::min(cells.kept(all), target.size());
+  const std::size_t from_right =
+      std::min(right.size(), std::max(room / 2, room - std::min(room, left.size())));
+  const std::size_t from_left = std::min(left.size(), room - from_right);
+  const std::size_t dropped = left.size() - from_left;
+  left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(dropped));
+  right.resize(from_right);
+  std::vector<std::string>& text = example.inputs["text"];
+  const auto add = [&](const std::string& name, const std::vector<std::string>& words) {
+    example.views[name] = {.of = "text", .begin = text.size(), .end = text.size() + words.size()};
+    text.insert(text.end(), words.begin(), words.end());
+  };
+  add("left", left);
+  add("target", target);
+  add("right", right);
+  if (!gold.empty()) {
+    const auto first = gold.begin() + static_cast<std::ptrdiff_t>(dropped);
+    example.gold["text"].assign(first, first + static_cast<std::ptrdiff_t>(text.size()));
+  }
+}
+
+/// Where the sentences of a text end: at the line ends that join the strings of a JSON array, or
+/// else after the marks that end a sentence.
+std::vector<std::int64_t> sentence_lengths(const std::string& cell,
+                                           std::span<const std::string> words) {
+  std::vector<std::int64_t> lengths;
+  if (cell.find('\n') != std::string::npos) {
+    for (const std::string& line : split(cell, '\n')) {
+      const auto length = static_cast<std::int64_t>(split_words(line).size());
+      if (length > 0) lengths.push_back(length);
+    }
+    return lengths;
+  }
+  std::int64_t length = 0;
+  for (const std::string& word : words) {
+    ++length;
+    if (word != "." && word != "!" && word != "?") continue;
+    lengths.push_back(length);
+    length = 0;
+  }
+  if (length > 0) lengths.push_back(length);
+  return lengths;
+}
+
+void read_document(const Cells& cells, Example& example) {
+  std::vector<std::string> words = cells.needed_words("text");
+  std::vector<std::int64_t> lengths = sentence_lengths(cells.text("text"), words);
+  auto room = static_cast<std::int64_t>(cells.kept(words.size()));
+  std::vector<std::int64_t> kept;
+  for (const std::int64_t length : lengths) {
+    if (room == 0) break;
+    kept.push_back(std::min(length, room));
+    room -= kept.back();
+  }
+  example.levels["text"] = {std::move(kept)};
+  set_gold(example, "text", words.size(), cells);
+  set_text(example, "text", std::move(words), cells);
+}
+
+using ReadRow = void (*)(const Cells&, Example&);
+
+std::vector<Placed> read_rows(const fs::path& file, const DataSource& source, FileNeeds needs,
+                              std::span<const std::string> roles,
+                              std::span<const std::string> inputs, ReadRow read) {
+  std::vector<std::string> required(inputs.begin(), inputs.end());
+  if (needs.label) required.emplace_back("label");
+  if (needs.split) required.emplace_back("split");
+  const std::vector<Column> columns = wanted_columns(source, roles, required);
+  std::vector<Placed> examples;
+  for (const Row& row : read_table(file, columns)) {
+    const Cells cells(file, row, columns, source);
+    Placed placed{.example = {}, .split = cells.text("split"), .line = row.line};
+    placed.example.id = cells.text("id");  // an empty one is numbered in its part
+    placed.example.label = needs.label ? cells.needed("label") : cells.text("label");
+    read(cells, placed.example);
+    examples.push_back(std::move(placed));
+  }
+  return examples;
+}
+
+DataKind table_kind(std::string id, std::string doc, std::vector<std::string> needed,
+                    std::vector<InputInfo> inputs, ReadRow read) {
+  std::vector<std::string> roles = needed;
+  for (const char* role : {"label", "split", "rationale", "id"}) roles.emplace_back(role);
+  return file_kind(std::move(id), std::move(doc), roles, std::move(inputs),
+                   [=](const fs::path& file, const DataSource& source, FileNeeds needs) {
+                     return read_rows(file, source, needs, roles, needed, read);
+                   });
+}
+
+}  // namespace
+
+std::vector<float> parse_weights(std::string_view text, std::size_t tokens,
+                                 const std::string& where) {
+  std::vector<std::string> words = split_words(text);
+  const auto is_bit = [](char c) { return c == '0' || c == '1'; };
+  if (words.size() == 1 && words[0].size() == tokens && std::ranges::all_of(words[0], is_bit)) {
+    std::vector<float> bits;
+    for (const char c : words[0]) bits.push_back(c == '1' ? 1.0f : 0.0f);
+    return bits;
+  }
+  HEED_CHECK(words.size() == tokens,
+             "{}: the rationale has {} number{} for {} token{}; one a token is needed", where,
+             words.size(), words.size() == 1 ? "" : "s", tokens, tokens == 1 ? "" : "s");
+  std::vector<float> weights;
+  for (const std::string& word : words) {
+    float value = std::numeric_limits<float>::quiet_NaN();
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    const bool whole = error == std::errc() && end == word.data() + word.size();
+    HEED_CHECK(whole && std::isfinite(value) && value >= 0,
+               "{}: the rationale has '{}'; a number of 0 or more is needed, one a token", where,
+               word);
+    weights.push_back(value);
+  }
+  return weights;
+}
+
+std::vector<Column> wanted_columns(const DataSource& source, std::span<const std::string> roles,
+                                   std::span<const std::string> required) {
+  for (const auto& [role, name] : source.columns) {
+    HEED_CHECK(std::ranges::find(roles, role) != roles.end(),
+               "task.columns: unknown column '{}' of kind '{}'{}", role, source.kind,
+               suggestion(role, roles));
+  }
+  std::vector<Column> columns;
+  for (const std::string& role : roles) {
+    const auto named = source.columns.find(role);
+    const bool given = named != source.columns.end();
+    const bool needed = std::ranges::find(required, role) != required.end();
+    // A name the user wrote must exist, though the role may do without: silence would hide a typo.
+    const bool asked = given && role != "label" && role != "split";
+    columns.push_back(
+        {.role = role, .name = given ? named->second : role, .required = needed || asked});
+  }
+  return columns;
+}
+
+std::vector<DataKind> table_kinds() {
+  const InputInfo text{.name = "text"};
+  return {
+      table_kind("classify", "a label for a text", {"text"}, {text}, read_classify),
+      table_kind("pair", "a label for two texts", {"first", "second"},
+                 {{.name = "first"}, {.name = "second"}}, read_pair),
+      table_kind("aspect", "the label of one target in a sentence", {"left", "target", "right"},
+                 {text, {.name = "target"}, {.name = "left"}, {.name = "right"}}, read_aspect),
+      table_kind("document", "a label for a text in sentences", {"text"},
+                 {{.name = "text", .levels = 1}}, read_document),
+  };
+}
+
+}  // namespace heed

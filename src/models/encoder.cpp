@@ -1,0 +1,122 @@
+#include "heed/models/encoder.hpp"
+
+#include <algorithm>
+
+#include "heed/base/error.hpp"
+#include "heed/models/task_model.hpp"
+#include "models/sentences.hpp"
+
+namespace heed {
+namespace {
+
+std::shared_ptr<VectorModel> make_vectors(const Config& config, const DataInfo& info,
+                                          const InputInfo& input) {
+  const PartInfo& part = registry().find_built(Group::vectors, config.feature.vectors.id);
+  const std::int64_t dim =
+      config.feature.embedding > 0 ? config.feature.embedding : config.feature.dim;
+  return std::get<MakeVectors>(part.make)(
+      {.config = config,
+       .info = info,
+       .input = input,
+       .dim = dim,
+       .options = resolve(part, config.feature.vectors.options, "vectors")});
+}
+
+std::shared_ptr<FeatureModel> make_feature(const Config::Feature& feature, std::int64_t input) {
+  const PartInfo& part = registry().find_built(Group::feature, feature.model.id);
+  return std::get<MakeFeature>(part.make)(
+      {.input = input,
+       .dim = feature.dim,
+       .layers = feature.layers,
+       .dropout = feature.dropout,
+       .options = resolve(part, feature.model.options, "feature")});
+}
+
+/// The positions of a view: [B, L, D] → [B, longest view, D].
+Input cut(const Input& whole, const PaddedView& view) {
+  const std::int64_t B = whole.data.size(0), D = whole.data.size(2);
+  const std::int64_t longest = view.lengths.max().item<std::int64_t>();
+  const Tensor last = torch::tensor(std::max<std::int64_t>(0, whole.data.size(1) - 1));
+  const Tensor places =
+      torch::minimum(view.starts.unsqueeze(1) + torch::arange(longest).unsqueeze(0), last);
+  return {.data = whole.data.gather(1, places.unsqueeze(-1).expand({B, longest, D})),
+          .lengths = view.lengths,
+          .name = ""};
+}
+
+}  // namespace
+
+EncoderImpl::EncoderImpl(const Config& config, const DataInfo& info, std::vector<std::string> names)
+    : names_(std::move(names)), pool_(config.feature.pool), dropout_(config.feature.dropout) {
+  std::int64_t width = 0;
+  for (const InputInfo& input : info.inputs) {
+    if (std::ranges::find(names_, input.name) == names_.end()) continue;
+    std::shared_ptr<VectorModel>& vectors = input.width > 0 ? numbers_[input.name] : words_;
+    if (!vectors) {
+      vectors = register_module(input.width > 0 ? "numbers_" + input.name : "words",
+                                make_vectors(config, info, input));
+    }
+    HEED_CHECK(width == 0 || width == vectors->output_dim(),
+               "vectors '{}': its inputs are {} and {} wide; all must agree",
+               config.feature.vectors.id, width, vectors->output_dim());
+    width = vectors->output_dim();
+    if (config.feature.shared && shared_) continue;
+    auto feature = register_module(config.feature.shared ? "feature" : "feature_" + input.name,
+                                   make_feature(config.feature, width));
+    dim_ = feature->output_dim();
+    if (config.feature.shared) {
+      shared_ = feature;
+    } else {
+      features_[input.name] = feature;
+    }
+  }
+  HEED_CHECK(dim_ > 0, "model: the data has none of the inputs that are needed");
+}
+
+FeatureModel& EncoderImpl::feature_of(const std::string& name) {
+  return shared_ ? *shared_ : *features_.at(name);
+}
+
+Input EncoderImpl::vectors_of(const Batch& batch, const std::string& name) {
+  const auto input = batch.inputs.find(name);
+  HEED_CHECK(input != batch.inputs.end(), "model: the batch has no input '{}'", name);
+  const auto numbers = numbers_.find(name);
+  Input vectors = (numbers == numbers_.end() ? words_ : numbers->second)->forward(input->second);
+  vectors.data = torch::dropout(vectors.data, dropout_, is_training());
+  for (const auto& [sizes, counts] : input->second.levels)
+    vectors.levels.push_back({.sizes = sizes, .lengths = counts});
+  return vectors;
+}
+
+Inputs EncoderImpl::forward(const Batch& batch) {
+  std::map<std::string, Input> whole;  // each input is read once, however many views it has
+  const auto vectors = [&](const std::string& name) -> const Input& {
+    const auto found = whole.find(name);
+    return found != whole.end() ? found->second
+                                : whole.emplace(name, vectors_of(batch, name)).first->second;
+  };
+  Inputs inputs;
+  for (const std::string& name : names_) {
+    const auto view = batch.views.find(name);
+    Input x =
+        view == batch.views.end() ? vectors(name) : cut(vectors(view->second.of), view->second);
+    x.name = name;
+    x.data = feature_of(name).forward(x);
+    if (pool_ != "none") x = pool_sentences(x, pool_);
+    inputs.set(name, x.data, x.lengths, x.levels);
+  }
+  return inputs;
+}
+
+std::vector<MechanismProblem::NamedWidth> named_widths(const DataInfo& info, std::int64_t dim,
+                                                       bool pooled) {
+  std::vector<MechanismProblem::NamedWidth> widths;
+  for (const InputInfo& input : info.inputs)
+    widths.push_back(
+        {.name = input.name,
+         .dim = dim,
+         .levels = pooled ? std::max<std::int64_t>(0, input.levels - 1) : input.levels});
+  return widths;
+}
+
+}  // namespace heed

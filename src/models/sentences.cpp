@@ -1,0 +1,50 @@
+#include "models/sentences.hpp"
+
+namespace heed {
+namespace {
+
+/// [B, N] which run a position belongs to, and its place in it.
+struct Places {
+  Tensor run, place;
+};
+
+Places places_of(const Tensor& sizes, std::int64_t positions) {
+  const Tensor ends = sizes.cumsum(1);
+  const Tensor at = torch::arange(positions).expand({sizes.size(0), positions}).contiguous();
+  const Tensor run = torch::searchsorted(ends, at, /*out_int32=*/false, /*right=*/true)
+                         .clamp_max(sizes.size(1) - 1);
+  return {run, at - (ends - sizes).gather(1, run)};
+}
+
+/// The weight of feature k at place j of J: (1 − j/J) − (k/d)(1 − 2j/J), both counted from 1.
+Tensor position_weights(const Tensor& place, const Tensor& size, std::int64_t dim) {
+  const Tensor j = ((place + 1) / size.clamp_min(1).to(torch::kFloat32)).unsqueeze(-1);
+  const Tensor k = torch::arange(1, dim + 1, torch::kFloat32) / static_cast<double>(dim);
+  return (1 - j) - k * (1 - 2 * j);
+}
+
+}  // namespace
+
+Input pool_sentences(const Input& input, const std::string& how) {
+  const Input x = zero_padding(input);
+  const std::int64_t B = x.data.size(0), N = x.data.size(1), D = x.data.size(2);
+  const Tensor all = x.lengths.defined() ? x.lengths : torch::full({B}, N, torch::kInt64);
+  const Segments runs = x.levels.empty() ? Segments{.sizes = all.unsqueeze(1)} : x.levels.front();
+  const std::int64_t S = runs.sizes.size(1);
+  const auto [run, place] = places_of(runs.sizes, N);
+  const Tensor size = runs.sizes.gather(1, run);
+  Tensor weighed = x.data;
+  if (how == "position") {
+    weighed = weighed * position_weights(place, size, D).to(weighed.scalar_type());
+  } else {
+    weighed = weighed / size.clamp_min(1).unsqueeze(-1);
+  }
+  Input pooled{.data = torch::zeros({B, S, D}, x.data.options())
+                           .scatter_add(1, run.unsqueeze(-1).expand({B, N, D}), weighed),
+               .lengths = runs.lengths,
+               .name = x.name};
+  if (x.levels.size() > 1) pooled.levels.assign(x.levels.begin() + 1, x.levels.end());
+  return pooled;
+}
+
+}  // namespace heed

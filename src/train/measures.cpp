@@ -1,0 +1,71 @@
+// What each kind of task is measured by.
+#include <set>
+
+#include "heed/base/error.hpp"
+#include "heed/metrics/classification.hpp"
+#include "heed/metrics/rationale.hpp"
+#include "heed/train/evaluation.hpp"
+
+namespace heed {
+namespace {
+
+using metrics::Metric;
+using Examples = std::span<const Example>;
+
+void add_rationale_metrics(Examples examples, const Evaluation& evaluation,
+                           std::vector<Metric>& result) {
+  std::vector<metrics::Weights> weights, gold;
+  std::vector<metrics::Marks> marks;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const auto human = examples[i].gold.find("text");
+    if (human == examples[i].gold.end()) continue;
+    metrics::Weights found = token_weights(evaluation.predictions[i], human->second.size());
+    if (found.empty()) continue;
+    weights.push_back(std::move(found));
+    gold.emplace_back(human->second.begin(), human->second.end());
+    metrics::Marks marked;
+    for (const float weight : human->second) marked.push_back(weight > 0);
+    marks.push_back(std::move(marked));
+  }
+  if (weights.empty()) return;
+  result.push_back(metrics::correctness(weights, gold));
+  result.push_back(metrics::auprc(weights, marks));
+}
+
+std::vector<Metric> measure_labels(const LoadedRun& run, Examples examples,
+                                   const Evaluation& evaluation) {
+  std::vector<std::string> predicted, gold;
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    HEED_CHECK(!examples[i].label.empty(), "example '{}' has no label to measure against",
+               examples[i].id);
+    predicted.push_back(run.info.labels.at(evaluation.predictions[i].label));
+    gold.push_back(examples[i].label);
+  }
+  std::vector<Metric> result = {metrics::accuracy(predicted, gold),
+                                metrics::f1(predicted, gold, {.labels = run.info.labels})};
+  add_rationale_metrics(examples, evaluation, result);
+  return result;
+}
+
+using Measure = std::vector<Metric> (*)(const LoadedRun&, Examples, const Evaluation&);
+
+/// Kinds that answer with something else than a label: one line a kind.
+const std::map<std::string, Measure>& other_measures() {
+  static const std::map<std::string, Measure> table = {};
+  return table;
+}
+
+}  // namespace
+
+std::vector<Metric> measure(const LoadedRun& run, Examples examples, const Evaluation& evaluation) {
+  const auto other = other_measures().find(run.config.task.source.kind);
+  return (other == other_measures().end() ? measure_labels : other->second)(run, examples,
+                                                                            evaluation);
+}
+
+bool more_is_better(const Metric& metric) {
+  static const std::set<std::string> kErrors = {"perplexity", "wer", "per", "aer", "mae", "tour"};
+  return !kErrors.contains(metric.name);
+}
+
+}  // namespace heed
