@@ -97,9 +97,9 @@ void BertLayer::load(const Get& get) {
 Bert::Bert(const BertConfig& config) : config_(config) {
   HEED_CHECK(config.heads > 0 && config.width % config.heads == 0,
              "bert: width {} is not divisible by {} heads", config.width, config.heads);
-  words_ = register_buffer("words", torch::zeros({config.vocabulary, config.width}));
-  places_ = register_buffer("places", torch::zeros({config.positions, config.width}));
-  kind_ = register_buffer("kind", torch::zeros({config.width}));
+  words_ = torch::zeros({config.vocabulary, config.width});
+  places_ = torch::zeros({config.positions, config.width});
+  kind_ = torch::zeros({config.width});
   norm_ = register_module("norm", bert_norm(config));
   for (std::int64_t l = 0; l < config.layers; ++l) {
     layers_.push_back(
@@ -107,14 +107,12 @@ Bert::Bert(const BertConfig& config) : config_(config) {
   }
 }
 
-std::vector<Tensor> Bert::forward(const Tensor& ids, const Tensor& offsets, std::int64_t layers) {
+std::vector<Tensor> Bert::forward(const Tensor& ids, const Tensor& offsets) {
   const Tensor places = places_in_sequences(offsets, ids.size(0));
-  const Tensor x = words_.index_select(0, ids) + places_.index_select(0, places) + kind_;
+  const Tensor x = (words_.index_select(0, ids) + places_.index_select(0, places) + kind_)
+                       .to(norm_->weight.scalar_type());
   std::vector<Tensor> states = {torch::dropout(norm_->forward(x), config_.dropout, is_training())};
-  const std::size_t count = layers < 0 ? layers_.size() : static_cast<std::size_t>(layers);
-  for (std::size_t l = 0; l < count; ++l) {
-    states.push_back(layers_.at(l)->forward(states.back(), offsets));
-  }
+  for (const auto& layer : layers_) states.push_back(layer->forward(states.back(), offsets));
   return states;
 }
 

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 /// What config.json says, or an InputError for a model that we would run wrongly.
-BertConfig read_bert_config(const fs::path& file, double dropout) {
+BertConfig read_bert_config(const fs::path& file, const TextEncoderOptions& options) {
   const json root = json::parse(read_file(file), nullptr, false);
   HEED_CHECK(root.is_object(), "{}:1: not a JSON object; fetch the file again", file.string());
   const auto number = [&](const char* key) {
@@ -29,14 +29,17 @@ BertConfig read_bert_config(const fs::path& file, double dropout) {
   must_be("model_type", "bert");
   must_be("hidden_act", "gelu");
   must_be("position_embedding_type", "absolute");
-  return {.layers = number("num_hidden_layers"),
+  const std::int64_t layers = number("num_hidden_layers");
+  HEED_CHECK(options.layers <= layers, "{}:1: layer {} is asked of a model with {}", file.string(),
+             options.layers, layers);
+  return {.layers = options.layers < 0 ? layers : options.layers,
           .width = number("hidden_size"),
           .heads = number("num_attention_heads"),
           .inner = number("intermediate_size"),
           .vocabulary = number("vocab_size"),
           .positions = number("max_position_embeddings"),
           .eps = root.value("layer_norm_eps", 1e-12),
-          .dropout = dropout};
+          .dropout = options.dropout};
 }
 
 /// Runs of pieces behind each other, as Bert takes them.
@@ -63,9 +66,9 @@ Tensor span_means(const Tensor& x, const std::vector<std::int64_t>& rows,
 
 }  // namespace
 
-TextEncoder::TextEncoder(const fs::path& folder, double dropout)
+TextEncoder::TextEncoder(const fs::path& folder, const TextEncoderOptions& options)
     : tokeniser_(folder / "vocab.txt") {
-  const BertConfig config = read_bert_config(folder / "config.json", dropout);
+  const BertConfig config = read_bert_config(folder / "config.json", options);
   HEED_CHECK(static_cast<std::int64_t>(tokeniser_.size()) == config.vocabulary,
              "{}: vocab.txt has {} pieces, config.json asks for {}; they are of two models",
              folder.string(), tokeniser_.size(), config.vocabulary);
@@ -73,9 +76,7 @@ TextEncoder::TextEncoder(const fs::path& folder, double dropout)
   bert_->load(folder / "model.safetensors");
 }
 
-Tensor TextEncoder::word_vectors(Sentences sentences, std::int64_t layer) {
-  HEED_CHECK(layer >= 0 && layer <= layers(), "pretrained: layer {} of a model with {}", layer,
-             layers());
+Tensor TextEncoder::word_vectors(Sentences sentences) {
   PackedRuns runs;
   std::vector<std::int64_t> rows, owners;
   std::int64_t words = 0;
@@ -93,8 +94,7 @@ Tensor TextEncoder::word_vectors(Sentences sentences, std::int64_t layer) {
     }
   }
   if (words == 0) return torch::zeros({0, width()});
-  const Tensor state =
-      bert_->forward(torch::tensor(runs.ids), torch::tensor(runs.offsets), layer).back();
+  const Tensor state = bert_->forward(torch::tensor(runs.ids), torch::tensor(runs.offsets)).back();
   return span_means(state, rows, owners, words);
 }
 

@@ -81,8 +81,6 @@ const std::vector<Sentence> kTwo = {{"a", "b", "c"}, {"d"}};
 // Computed with transformers 5.22.2, BertModel in float32, padded batch with an attention mask.
 TEST(Bert, EveryLayerEqualsThePublishedImplementation) {
   const TinyModel model;
-  TextEncoder encoder(model.folder());
-  encoder.eval();
   const Tensor first_word[] = {torch::tensor({-1.050092, -1.25213, -1.075934, -0.51379, 0.295159,
                                               1.116727, 1.718608, 1.965167}),
                                torch::tensor({-1.597501, 0.531394, -1.14776, 1.254411, -1.172381,
@@ -96,7 +94,9 @@ TEST(Bert, EveryLayerEqualsThePublishedImplementation) {
                                     torch::tensor({-1.205333, -0.770389, -1.236193, -0.506078,
                                                    -0.553847, 0.839763, 1.288988, 2.874087})};
   for (std::int64_t layer = 0; layer <= 2; ++layer) {
-    const Tensor vectors = encoder.word_vectors(kTwo, layer);
+    TextEncoder encoder(model.folder(), {.layers = layer});
+    encoder.eval();
+    const Tensor vectors = encoder.word_vectors(kTwo);
     ASSERT_EQ(vectors.sizes(), (std::vector<std::int64_t>{4, 8}));
     EXPECT_LT(apart(vectors[0], first_word[layer]), 3e-6) << "layer " << layer;
     EXPECT_LT(apart(vectors[3], second_sentence[layer]), 3e-6) << "layer " << layer;
@@ -104,7 +104,9 @@ TEST(Bert, EveryLayerEqualsThePublishedImplementation) {
   const Tensor sentences = torch::tensor(
       {{-0.259545, -0.213733, -0.337653, -0.262739, -0.061366, 0.014159, 0.660987, 0.512876},
        {-0.307631, -0.161987, -0.371658, -0.224403, -0.041195, 0.020197, 0.72472, 0.40412}});
-  EXPECT_LT(apart(encoder.sentence_vectors(kTwo), sentences), 2e-6);
+  TextEncoder whole(model.folder());
+  whole.eval();
+  EXPECT_LT(apart(whole.sentence_vectors(kTwo), sentences), 2e-6);
 }
 
 TEST(Bert, AWordIsTheMeanOfItsPieces) {
@@ -113,7 +115,7 @@ TEST(Bert, AWordIsTheMeanOfItsPieces) {
   encoder.eval();
   // "ac" and "ce" are a ##c and c ##e; the same pieces as five words' first five are not words.
   const std::vector<Sentence> words = {{"ac", "b", "ce"}};
-  const Tensor vectors = encoder.word_vectors(words, 2);
+  const Tensor vectors = encoder.word_vectors(words);
   Bert bert({.layers = 2, .width = 8, .heads = 2, .inner = 16, .vocabulary = 12, .positions = 16});
   bert.load(model.folder() / "model.safetensors");
   const Tensor states =
@@ -128,11 +130,11 @@ TEST(Bert, ASentenceIsTheSameAloneAndAmongOthers) {
   TextEncoder encoder(model.folder());
   encoder.eval();
   const std::vector<Sentence> many = {{"a", "b"}, {}, {"c", "d", "e", "ac"}, {"d"}};
-  const Tensor together = encoder.word_vectors(many, 2);
+  const Tensor together = encoder.word_vectors(many);
   std::int64_t row = 0;
   for (const Sentence& sentence : many) {
     const std::vector<Sentence> one = {sentence};
-    const Tensor alone = encoder.word_vectors(one, 2);
+    const Tensor alone = encoder.word_vectors(one);
     ASSERT_EQ(alone.size(0), static_cast<std::int64_t>(sentence.size()));
     // torch's matrix products differ in the last bits with the number of rows.
     EXPECT_TRUE(torch::allclose(together.narrow(0, row, alone.size(0)), alone, 0, 1e-5));
@@ -149,15 +151,15 @@ TEST(Bert, LongSentencesGoInRunsOfWholeWords) {
   Sentence all = fourteen;
   all.insert(all.end(), rest.begin(), rest.end());
   const std::vector<Sentence> together = {all}, apart_ones = {fourteen, rest};
-  EXPECT_LT(apart(encoder.word_vectors(together, 2), encoder.word_vectors(apart_ones, 2)), 1e-6);
+  EXPECT_LT(apart(encoder.word_vectors(together), encoder.word_vectors(apart_ones)), 1e-6);
 }
 
 TEST(Bert, TrainsItsLayersAndNotItsTables) {
   const TinyModel model;
   torch::manual_seed(1);
-  TextEncoder encoder(model.folder(), 0.1);
+  TextEncoder encoder(model.folder(), {.dropout = 0.1});
   encoder.train();
-  const Tensor once = encoder.word_vectors(kTwo, 2), again = encoder.word_vectors(kTwo, 2);
+  const Tensor once = encoder.word_vectors(kTwo), again = encoder.word_vectors(kTwo);
   EXPECT_GT(apart(once, again), 1e-3) << "no dropout in training";
   once.pow(2).sum().backward();
   std::size_t trained = 0;
@@ -174,7 +176,7 @@ TEST(Bert, GradientsAreThoseOfTheLoss) {
   const TinyModel model;
   TextEncoder encoder(model.folder());
   encoder.to(torch::kFloat64);
-  const auto loss = [&] { return encoder.word_vectors(kTwo, 2).pow(3).sum(); };
+  const auto loss = [&] { return encoder.word_vectors(kTwo).pow(3).sum(); };
   loss().backward();
   for (const auto& parameter : encoder.named_parameters()) {
     const Tensor flat = parameter.value().data().view(-1);
@@ -210,6 +212,7 @@ TEST(Bert, FoldersOfAnotherModelAreInputErrors) {
   expect_parts(with_config("_layers\": 2", "_layers\": 3"), {"encoder.layer.2."});
   expect_parts(with_config("{", "["), {"config.json:1:"});
   model.scratch.write("config.json", kConfig);
+  expect_parts(message_of([&] { TextEncoder(model.folder(), {.layers = 3}); }), {"layer 3", "2"});
   auto weights = tiny_weights();
   weights[3].second = torch::full_like(weights[3].second, std::nan(""));
   write_safetensors(model.folder() / "model.safetensors", weights);

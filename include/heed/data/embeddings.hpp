@@ -44,6 +44,7 @@ class EmbeddingIndex {
   std::int64_t width() const { return embeddings_.vectors.size(1); }
   /// [width], the mean of its stand-ins; undefined when nothing is known of the word.
   torch::Tensor embedding_for(std::string_view word) const;
+  torch::Tensor mean() const { return embeddings_.vectors.mean(0); }  ///< Of all words, [width].
   Coverage cover(std::span<const std::string> words) const;
 
  private:

@@ -44,8 +44,8 @@ class Bert : public torch::nn::Module {
 
   /// `ids` [T], the pieces of S sequences behind each other; `offsets` [S + 1], where each begins,
   /// then T. Returns 1 + layers tensors [T, width]: the embeddings, then what each layer makes of
-  /// the one before. `layers` < 0 means all of them.
-  std::vector<Tensor> forward(const Tensor& ids, const Tensor& offsets, std::int64_t layers = -1);
+  /// the one before.
+  std::vector<Tensor> forward(const Tensor& ids, const Tensor& offsets);
 
   /// Reads published weights. InputError names the file and the tensor that is missing or has
   /// another shape.
@@ -55,11 +55,16 @@ class Bert : public torch::nn::Module {
 
  private:
   BertConfig config_;
-  // Buffers: the tables stay as published when the layers are fine-tuned. They are half of all
-  // weights, and words that training does not meet would be left behind by those it does.
+  // No parameters: the tables stay as published when the layers are fine-tuned. They are half of
+  // all weights, and words that training does not meet would be left behind by those it does.
   Tensor words_, places_, kind_;
   torch::nn::LayerNorm norm_{nullptr};
   std::vector<std::shared_ptr<BertLayer>> layers_;
+};
+
+struct TextEncoderOptions {
+  std::int64_t layers = -1;  ///< Kept, from the bottom; −1 = all.
+  double dropout = 0;        ///< In training.
 };
 
 /// A BERT encoder with its tokeniser, from a folder with config.json, model.safetensors and
@@ -68,17 +73,16 @@ class TextEncoder : public torch::nn::Module {
  public:
   using Sentences = std::span<const std::vector<std::string>>;
 
-  /// `dropout` is of training only. InputError when a file is missing, damaged, or of another
-  /// model.
-  explicit TextEncoder(const std::filesystem::path& folder, double dropout = 0);
+  /// InputError when a file is missing, damaged, or of another model, or has not so many layers.
+  explicit TextEncoder(const std::filesystem::path& folder, const TextEncoderOptions& options = {});
 
   std::int64_t width() const { return bert_->config().width; }
   std::int64_t layers() const { return bert_->config().layers; }
 
-  /// A vector a word, [words of all sentences, width], in order: the mean of its pieces after
-  /// `layer` (0 = embeddings). A sentence longer than the model's positions is encoded in runs of
-  /// whole words.
-  Tensor word_vectors(Sentences sentences, std::int64_t layer);
+  /// A vector a word, [words of all sentences, width], in order: the mean of its pieces after the
+  /// last layer kept. A sentence longer than the model's positions is encoded in runs of whole
+  /// words.
+  Tensor word_vectors(Sentences sentences);
 
   /// As sentence-transformers: the mean of the last layer's pieces, [CLS] and [SEP] included, at
   /// length 1; [sentences, width]. What is beyond the first `pieces` of a sentence is left out.
