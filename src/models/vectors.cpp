@@ -4,6 +4,7 @@
 #include "heed/base/error.hpp"
 #include "heed/models/config.hpp"
 #include "heed/models/feature.hpp"
+#include "models/vectors.hpp"
 
 namespace heed {
 namespace {
@@ -62,6 +63,8 @@ std::vector<PartInfo> vector_models() {
          if (p.input.width > 0) return std::make_shared<ProjectedNumbers>(p);
          return std::make_shared<TrainedVectors>(p);
        })},
+      file_vectors(),
+      pretrained_vectors(),
   };
 }
 

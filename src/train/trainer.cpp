@@ -28,7 +28,14 @@ double now() {
 // A run is read again from anywhere: its data paths must not depend on the working folder.
 Config with_absolute_paths(Config config) {
   DataSource& source = config.task.source;
-  for (std::string* path : {&source.data, &source.train, &source.val, &source.test}) {
+  std::vector<std::string*> paths = {&source.data, &source.train, &source.val, &source.test};
+  for (const char* name : {"path", "cache"}) {  // of published vectors
+    const auto option = config.feature.vectors.options.find(name);
+    if (option == config.feature.vectors.options.end()) continue;
+    if (auto* path = std::get_if<std::string>(&option->second); *path != "none")
+      paths.push_back(path);
+  }
+  for (std::string* path : paths) {
     if (path->empty() || path->starts_with("builtin:") || fs::path(*path).is_absolute()) continue;
     const fs::path beside = source.base / *path;
     *path = fs::absolute(fs::exists(beside) ? beside : fs::path(*path)).lexically_normal().string();

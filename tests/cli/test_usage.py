@@ -2,7 +2,7 @@
 
 import pytest
 
-COMMANDS = ["demo", "list", "advise", "describe", "bench", "train", "eval", "predict", "metrics", "report"]
+COMMANDS = ["demo", "list", "advise", "describe", "bench", "train", "eval", "predict", "metrics", "report", "import"]
 
 
 def one_line(done, code=2):

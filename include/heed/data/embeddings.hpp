@@ -1,0 +1,57 @@
+#pragma once
+#include <torch/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "heed/data/word_table.hpp"
+
+namespace heed {
+
+/// Published word vectors.
+struct Embeddings {
+  std::vector<std::string> words;
+  torch::Tensor vectors;     ///< [words, width] float32
+  std::size_t repeated = 0;  ///< Words that came again in the file; the first of each is kept.
+};
+
+/// Reads word vectors, by the file's ending: our own .safetensors (save_embeddings), wink's .json,
+/// or GloVe's text under any other name, gzip or not; or a folder whose package.json names one of
+/// these as its "main". Mistakes are InputErrors "FILE:LINE: …" (word_table.hpp).
+Embeddings load_embeddings(const std::filesystem::path& path, const WordTableOptions& options = {});
+
+/// A safetensors file with "vectors" [words, width] F32 and "words", U8: the words in UTF-8, a line
+/// end after each. wink's 341479 words load in 0.6 s instead of 8.5.
+void save_embeddings(const std::filesystem::path& path, const Embeddings& embeddings);
+
+/// How much of a list of words has a vector.
+struct Coverage {
+  std::size_t words = 0, exact = 0, by_stand_in = 0;
+  std::vector<std::string> missing;  ///< In the order given.
+};
+
+/// Finds the vector of a word, or of what stands for it (stand_ins).
+class EmbeddingIndex {
+ public:
+  explicit EmbeddingIndex(Embeddings embeddings);
+  EmbeddingIndex(EmbeddingIndex&&) = default;  // not copied: the index points into the words
+
+  std::int64_t width() const { return embeddings_.vectors.size(1); }
+  /// [width], the mean of its stand-ins; undefined when nothing is known of the word.
+  torch::Tensor embedding_for(std::string_view word) const;
+  torch::Tensor mean() const { return embeddings_.vectors.mean(0); }  ///< Of all words, [width].
+  Coverage cover(std::span<const std::string> words) const;
+
+ private:
+  std::vector<std::int64_t> rows(std::string_view word) const;
+
+  Embeddings embeddings_;
+  std::unordered_map<std::string_view, std::int64_t> rows_;  // of embeddings_.words
+};
+
+}  // namespace heed

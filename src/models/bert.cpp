@@ -1,0 +1,136 @@
+#include "heed/models/bert.hpp"
+
+#include <torch/nn/functional/activation.h>
+
+#include "heed/attention/attend.hpp"
+#include "heed/base/error.hpp"
+#include "heed/data/safetensors.hpp"
+
+namespace heed {
+namespace {
+
+namespace nn = torch::nn;
+
+nn::LayerNorm bert_norm(const BertConfig& config) {
+  return nn::LayerNorm(nn::LayerNormOptions({config.width}).eps(config.eps));
+}
+
+/// The tensors of a published file by their names there, checked.
+class Published {
+ public:
+  explicit Published(const std::filesystem::path& file)
+      : source_(file.string()), tensors_(read_safetensors(file).tensors) {}
+
+  Tensor get(const std::string& name, at::IntArrayRef shape) const {
+    const auto found = tensors_.find(name);
+    HEED_CHECK(found != tensors_.end(),
+               "{}: no tensor '{}'; the weights of a BERT encoder are needed", source_, name);
+    const Tensor& tensor = found->second;
+    HEED_CHECK(tensor.is_floating_point() && tensor.sizes() == shape,
+               "{}: '{}' is {} of {}, but config.json asks for {}", source_, name,
+               shape_text(tensor), torch::toString(tensor.scalar_type()),
+               shape_text(torch::empty(shape, torch::kMeta)));
+    HEED_CHECK(torch::isfinite(tensor).all().item<bool>(), "{}: '{}' has a NaN or infinity",
+               source_, name);
+    return tensor.to(torch::kFloat32);
+  }
+
+ private:
+  std::string source_;
+  std::map<std::string, Tensor> tensors_;
+};
+
+/// Copies what is published as NAME.weight and NAME.bias.
+template <class Get, class Module>
+void load_pair(const Get& get, const std::string& name, Module& module) {
+  module->weight.copy_(get(name + ".weight", module->weight.sizes()));
+  module->bias.copy_(get(name + ".bias", module->bias.sizes()));
+}
+
+/// 0, 1, … from each offset on, [T].
+Tensor places_in_sequences(const Tensor& offsets, std::int64_t total) {
+  const Tensor sizes = offsets.diff();
+  return torch::arange(total) - offsets.slice(0, 0, -1).repeat_interleave(sizes);
+}
+
+}  // namespace
+
+BertLayer::BertLayer(const BertConfig& config) : heads_(config.heads), dropout_(config.dropout) {
+  const std::int64_t width = config.width;
+  qkv_ = register_module("qkv", nn::Linear(width, 3 * width));
+  out_ = register_module("out", nn::Linear(width, width));
+  norm_attention_ = register_module("norm_attention", bert_norm(config));
+  inner_ = register_module("inner", nn::Linear(width, config.inner));
+  outer_ = register_module("outer", nn::Linear(config.inner, width));
+  norm_output_ = register_module("norm_output", bert_norm(config));
+}
+
+Tensor BertLayer::forward(const Tensor& x, const Tensor& offsets) {
+  const auto drop = [&](const Tensor& y) { return torch::dropout(y, dropout_, is_training()); };
+  const std::int64_t total = x.size(0), width = x.size(1);
+  const auto parts = qkv_->forward(x).view({total, 3, heads_, width / heads_}).unbind(1);
+  const Tensor attended = attend_packed(parts[0], parts[1], parts[2], offsets, offsets,
+                                        {.dropout_p = is_training() ? dropout_ : 0})
+                              .output;
+  const Tensor y =
+      norm_attention_->forward(x + drop(out_->forward(attended.reshape({total, width}))));
+  return norm_output_->forward(y + drop(outer_->forward(torch::gelu(inner_->forward(y)))));
+}
+
+template <class Get>
+void BertLayer::load(const Get& get) {
+  const std::int64_t width = out_->weight.size(0);
+  std::int64_t from = 0;
+  for (const char* part : {"query", "key", "value"}) {
+    const std::string name = fmt::format("attention.self.{}", part);
+    qkv_->weight.narrow(0, from, width).copy_(get(name + ".weight", {width, width}));
+    qkv_->bias.narrow(0, from, width).copy_(get(name + ".bias", {width}));
+    from += width;
+  }
+  load_pair(get, "attention.output.dense", out_);
+  load_pair(get, "attention.output.LayerNorm", norm_attention_);
+  load_pair(get, "intermediate.dense", inner_);
+  load_pair(get, "output.dense", outer_);
+  load_pair(get, "output.LayerNorm", norm_output_);
+}
+
+Bert::Bert(const BertConfig& config) : config_(config) {
+  HEED_CHECK(config.heads > 0 && config.width % config.heads == 0,
+             "bert: width {} is not divisible by {} heads", config.width, config.heads);
+  words_ = torch::zeros({config.vocabulary, config.width});
+  places_ = torch::zeros({config.positions, config.width});
+  kind_ = torch::zeros({config.width});
+  norm_ = register_module("norm", bert_norm(config));
+  for (std::int64_t l = 0; l < config.layers; ++l) {
+    layers_.push_back(
+        register_module(fmt::format("layer_{}", l + 1), std::make_shared<BertLayer>(config)));
+  }
+}
+
+std::vector<Tensor> Bert::forward(const Tensor& ids, const Tensor& offsets) {
+  const Tensor places = places_in_sequences(offsets, ids.size(0));
+  const Tensor x = (words_.index_select(0, ids) + places_.index_select(0, places) + kind_)
+                       .to(norm_->weight.scalar_type());
+  std::vector<Tensor> states = {torch::dropout(norm_->forward(x), config_.dropout, is_training())};
+  for (const auto& layer : layers_) states.push_back(layer->forward(states.back(), offsets));
+  return states;
+}
+
+void Bert::load(const std::filesystem::path& safetensors) {
+  const Published file(safetensors);
+  const torch::NoGradGuard fixed;
+  const auto get = [&](const std::string& name, at::IntArrayRef shape) {
+    return file.get("embeddings." + name, shape);
+  };
+  words_.copy_(get("word_embeddings.weight", words_.sizes()));
+  places_.copy_(get("position_embeddings.weight", places_.sizes()));
+  kind_.copy_(get("token_type_embeddings.weight", {2, config_.width})[0]);  // one text: kind 0
+  load_pair(get, "LayerNorm", norm_);
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    layers_[l]->load([&](const std::string& name, at::IntArrayRef shape) {
+      return file.get(fmt::format("encoder.layer.{}.{}", l, name), shape);
+    });
+  }
+}
+
+}  // namespace heed

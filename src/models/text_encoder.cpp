@@ -1,0 +1,117 @@
+#include <nlohmann/json.hpp>
+
+#include "heed/base/error.hpp"
+#include "heed/base/file.hpp"
+#include "heed/models/bert.hpp"
+
+namespace heed {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// What config.json says, or an InputError for a model that we would run wrongly.
+BertConfig read_bert_config(const fs::path& file, const TextEncoderOptions& options) {
+  const json root = json::parse(read_file(file), nullptr, false);
+  HEED_CHECK(root.is_object(), "{}:1: not a JSON object; fetch the file again", file.string());
+  const auto number = [&](const char* key) {
+    const auto found = root.find(key);
+    HEED_CHECK(found != root.end() && found->is_number_unsigned() &&
+                   found->get<std::uint64_t>() > 0 && found->get<std::uint64_t>() < 10'000'000,
+               "{}:1: '{}' is not a whole number above 0", file.string(), key);
+    return found->get<std::int64_t>();
+  };
+  const auto must_be = [&](const char* key, const char* value) {
+    const std::string given = root.contains(key) && root[key].is_string() ? root[key] : json("");
+    HEED_CHECK(given == value || !root.contains(key), "{}:1: '{}' is '{}'; only '{}' is built",
+               file.string(), key, given, value);
+  };
+  must_be("model_type", "bert");
+  must_be("hidden_act", "gelu");
+  must_be("position_embedding_type", "absolute");
+  const std::int64_t layers = number("num_hidden_layers");
+  HEED_CHECK(options.layers <= layers, "{}:1: layer {} is asked of a model with {}", file.string(),
+             options.layers, layers);
+  return {.layers = options.layers < 0 ? layers : options.layers,
+          .width = number("hidden_size"),
+          .heads = number("num_attention_heads"),
+          .inner = number("intermediate_size"),
+          .vocabulary = number("vocab_size"),
+          .positions = number("max_position_embeddings"),
+          .eps = root.value("layer_norm_eps", 1e-12),
+          .dropout = options.dropout};
+}
+
+/// Runs of pieces behind each other, as Bert takes them.
+struct PackedRuns {
+  std::vector<std::int64_t> ids, offsets = {0};
+
+  std::int64_t add(const Pieces& run) {
+    const std::int64_t begin = offsets.back();
+    ids.insert(ids.end(), run.ids.begin(), run.ids.end());
+    offsets.push_back(static_cast<std::int64_t>(ids.size()));
+    return begin;
+  }
+};
+
+/// The mean of rows [begin, end) of `x` for each span; no span is empty.
+Tensor span_means(const Tensor& x, const std::vector<std::int64_t>& rows,
+                  const std::vector<std::int64_t>& owners, std::int64_t spans) {
+  const Tensor owner = torch::tensor(owners);
+  const Tensor counts = torch::bincount(owner, {}, spans).to(x.scalar_type()).unsqueeze(1);
+  return torch::zeros({spans, x.size(1)}, x.options())
+             .index_add(0, owner, x.index_select(0, torch::tensor(rows))) /
+         counts;
+}
+
+}  // namespace
+
+TextEncoder::TextEncoder(const fs::path& folder, const TextEncoderOptions& options)
+    : tokeniser_(folder / "vocab.txt") {
+  const BertConfig config = read_bert_config(folder / "config.json", options);
+  HEED_CHECK(static_cast<std::int64_t>(tokeniser_.size()) == config.vocabulary,
+             "{}: vocab.txt has {} pieces, config.json asks for {}; they are of two models",
+             folder.string(), tokeniser_.size(), config.vocabulary);
+  bert_ = register_module("bert", std::make_shared<Bert>(config));
+  bert_->load(folder / "model.safetensors");
+}
+
+Tensor TextEncoder::word_vectors(Sentences sentences) {
+  PackedRuns runs;
+  std::vector<std::int64_t> rows, owners;
+  std::int64_t words = 0;
+  for (const auto& sentence : sentences) {
+    const auto limit = static_cast<std::size_t>(bert_->config().positions);
+    for (const Pieces& run : tokeniser_.runs(sentence, limit)) {
+      const std::int64_t begin = runs.add(run);
+      for (const auto& [from, to] : run.words) {
+        for (std::size_t i = from; i < to; ++i) {
+          rows.push_back(begin + static_cast<std::int64_t>(i));
+          owners.push_back(words);
+        }
+        ++words;
+      }
+    }
+  }
+  if (words == 0) return torch::zeros({0, width()});
+  const Tensor state = bert_->forward(torch::tensor(runs.ids), torch::tensor(runs.offsets)).back();
+  return span_means(state, rows, owners, words);
+}
+
+Tensor TextEncoder::sentence_vectors(Sentences sentences, std::size_t pieces) {
+  PackedRuns runs;
+  std::vector<std::int64_t> rows, owners;
+  for (std::size_t i = 0; i < sentences.size(); ++i) {
+    const auto cut = tokeniser_.runs(sentences[i], pieces);
+    runs.add(cut.empty() ? Pieces{.ids = {tokeniser_.start(), tokeniser_.end()}, .words = {}}
+                         : cut.front());
+    owners.resize(runs.ids.size(), static_cast<std::int64_t>(i));
+  }
+  if (sentences.empty()) return torch::zeros({0, width()});
+  for (std::size_t i = 0; i < runs.ids.size(); ++i) rows.push_back(static_cast<std::int64_t>(i));
+  const Tensor state = bert_->forward(torch::tensor(runs.ids), torch::tensor(runs.offsets)).back();
+  const Tensor means = span_means(state, rows, owners, static_cast<std::int64_t>(sentences.size()));
+  return means / means.norm(2, 1, true).clamp_min(1e-12);
+}
+
+}  // namespace heed

@@ -1,0 +1,191 @@
+// Vectors of words in their sentence, from an encoder that was trained before.
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+
+#include "heed/base/error.hpp"
+#include "heed/base/file.hpp"
+#include "heed/base/words.hpp"
+#include "heed/models/bert.hpp"
+#include "heed/models/config.hpp"
+#include "models/feature_cache.hpp"
+#include "models/vectors.hpp"
+
+namespace heed {
+namespace {
+
+using Sentence = std::vector<std::string>;
+
+/// The sentences of a batch, each of which is encoded by itself, and where its first word stands
+/// in [B · L]. An input without levels is one sentence.
+struct BatchSentences {
+  std::vector<Sentence> sentences;
+  std::vector<std::int64_t> places;
+
+  explicit BatchSentences(const Padded& words) {
+    const std::int64_t longest = words.ids.size(1);
+    for (std::size_t b = 0; b < words.tokens.size(); ++b) {
+      const Sentence& tokens = words.tokens[b];
+      const std::int64_t first = static_cast<std::int64_t>(b) * longest;
+      if (words.levels.empty()) {
+        add(tokens, 0, static_cast<std::int64_t>(tokens.size()), first);
+        continue;
+      }
+      const Tensor sizes = words.levels.front().first[static_cast<std::int64_t>(b)];
+      std::int64_t begin = 0;
+      for (std::int64_t s = 0; s < sizes.size(0); ++s) {
+        const auto size = sizes[s].item<std::int64_t>();
+        add(tokens, begin, size, first + begin);
+        begin += size;
+      }
+    }
+  }
+
+ private:
+  void add(const Sentence& tokens, std::int64_t begin, std::int64_t size, std::int64_t place) {
+    if (size == 0) return;
+    sentences.emplace_back(tokens.begin() + begin, tokens.begin() + begin + size);
+    places.push_back(place);
+  }
+};
+
+TextEncoderOptions encoder_options(const VectorsProblem& p) {
+  const bool tune = get<bool>(p.options, "tune");
+  return {.layers = get<std::int64_t>(p.options, "layer"),
+          .dropout = tune ? get<double>(p.options, "dropout") : 0};
+}
+
+/// Fixed: every sentence is encoded once in its life, alone, so that its vectors do not depend on
+/// the batch it came in, and kept on disk. Its weights are no part of the run.
+class FrozenVectors : public VectorModel {
+ public:
+  explicit FrozenVectors(const VectorsProblem& p)
+      : encoder_(vectors_path(p), encoder_options(p)),
+        cache_(cache_file(p, encoder_.layers()), encoder_.width()) {
+    encoder_.eval();
+  }
+
+  Input forward(const Padded& words) override {
+    const BatchSentences batch(words);
+    std::vector<std::string> texts;
+    for (const Sentence& sentence : batch.sentences) texts.push_back(join(sentence, " "));
+    encode_missing(batch.sentences, texts);
+    Tensor flat = torch::zeros({words.ids.numel(), output_dim()});
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const Tensor features = cache_.find(texts[i]);
+      flat.narrow(0, batch.places[i], features.size(0)).copy_(features);
+    }
+    return {.data = flat.view({words.ids.size(0), words.ids.size(1), output_dim()}),
+            .lengths = words.lengths,
+            .name = ""};
+  }
+  std::int64_t output_dim() const override { return encoder_.width(); }
+
+ private:
+  static std::filesystem::path cache_file(const VectorsProblem& p, std::int64_t layer) {
+    const auto& cache = get<std::string>(p.options, "cache");
+    if (cache == "none") return {};
+    const std::filesystem::path model = vectors_path(p),
+                                folder =
+                                    cache.empty() ? cache_folder() : std::filesystem::path(cache);
+    std::uint64_t hash = 0;
+    for (const char* name : {"config.json", "vocab.txt", "model.safetensors"}) {
+      hash = content_hash(fmt::format("{:x} {:x}", hash, content_hash(read_file(model / name))));
+    }
+    return folder / fmt::format("{:016x}-layer-{}.features", hash, layer);
+  }
+
+  void encode_missing(const std::vector<Sentence>& sentences,
+                      const std::vector<std::string>& texts) {
+    std::vector<FeatureCache::Entry> fresh;
+    std::vector<std::size_t> which;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const bool seen =
+          std::ranges::find(fresh, texts[i], &FeatureCache::Entry::text) != fresh.end();
+      if (seen || cache_.find(texts[i]).defined()) continue;
+      fresh.push_back({.text = texts[i], .features = {}});
+      which.push_back(i);
+    }
+    // A sentence a thread: small products gain little from two.
+    at::parallel_for(
+        0, static_cast<std::int64_t>(fresh.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+          const torch::NoGradGuard fixed;
+          for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+            fresh[i].features = encoder_.word_vectors({&sentences[which[i]], 1});
+          }
+        });
+    cache_.add(fresh);
+  }
+
+  TextEncoder encoder_;
+  FeatureCache cache_;
+};
+
+/// Tuned: its layers train with the task, at train.tune_lr.
+class TunedVectors : public VectorModel {
+ public:
+  explicit TunedVectors(const VectorsProblem& p) {
+    encoder_ = register_module("tuned",
+                               std::make_shared<TextEncoder>(vectors_path(p), encoder_options(p)));
+  }
+
+  Input forward(const Padded& words) override {
+    const BatchSentences batch(words);
+    std::vector<std::int64_t> rows;
+    for (std::size_t i = 0; i < batch.sentences.size(); ++i) {
+      for (std::size_t k = 0; k < batch.sentences[i].size(); ++k) {
+        rows.push_back(batch.places[i] + static_cast<std::int64_t>(k));
+      }
+    }
+    const Tensor vectors = encoder_->word_vectors(batch.sentences);
+    const Tensor flat = torch::zeros({words.ids.numel(), output_dim()}, vectors.options())
+                            .index_copy(0, torch::tensor(rows, torch::kInt64), vectors);
+    return {.data = flat.view({words.ids.size(0), words.ids.size(1), output_dim()}),
+            .lengths = words.lengths,
+            .name = ""};
+  }
+  std::int64_t output_dim() const override { return encoder_->width(); }
+
+ private:
+  std::shared_ptr<TextEncoder> encoder_;
+};
+
+}  // namespace
+
+PartInfo pretrained_vectors() {
+  return {
+      .id = "pretrained",
+      .group = Group::vectors,
+      .title = "Vectors of words in their sentence, from a pretrained encoder",
+      .formula = R"(x_l = \frac{1}{|w_l|} \sum_{p \in w_l} \mathrm{BERT}(s)_p)",
+      .paper = "Devlin et al. 2019; MiniLM: Wang et al. 2020",
+      .advice = "little data and time to encode it; lower layers often suit better than the last",
+      .options = {{.name = "path",
+                   .fallback = std::string(),
+                   .doc = "what 'heed import minilm' made"},
+                  {.name = "layer",
+                   .fallback = std::int64_t{-1},
+                   .doc = "whose states are taken; 0 = the embeddings, -1 = the last",
+                   .min = -1,
+                   .max = 1000},
+                  {.name = "tune",
+                   .fallback = false,
+                   .doc = "train its layers with the task, at train.tune_lr"},
+                  {.name = "dropout",
+                   .fallback = 0.1,
+                   .doc = "inside it, where it is tuned",
+                   .min = 0,
+                   .max = 0.95},
+                  {.name = "cache",
+                   .fallback = std::string(),
+                   .doc = "folder for the vectors of a fixed one; empty = ~/.cache/heed, or none"}},
+      .promises = "same bits at the same thread count",
+      .make = MakeVectors([](const VectorsProblem& p) -> std::shared_ptr<VectorModel> {
+        HEED_CHECK(p.input.width == 0,
+                   "vectors 'pretrained': input '{}' is numbers; words are needed", p.input.name);
+        if (get<bool>(p.options, "tune")) return std::make_shared<TunedVectors>(p);
+        return std::make_shared<FrozenVectors>(p);
+      })};
+}
+
+}  // namespace heed
