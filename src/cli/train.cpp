@@ -13,11 +13,12 @@ namespace {
 
 struct TrainArgs {
   std::string config, out;
+  std::vector<std::string> changes;
   bool resume = false, json = false, quiet = false;
 };
 
 void run_train(const TrainArgs& args) {
-  const Config config = load_config(args.config, registry());
+  const Config config = load_config(args.config, registry(), args.changes);
   Progress progress(args.quiet || args.json);
   const TrainResult result = train(config, args.out, args.resume, progress);
   if (args.json) {
@@ -41,10 +42,15 @@ void run_train(const TrainArgs& args) {
 void add_train(CLI::App& app) {
   CLI::App* command = add_command(app, "train", "Train a model from a config file",
                                   "  heed train examples/reviews/config.toml --out runs/reviews\n"
-                                  "  heed train my.toml --out runs/my --resume");
+                                  "  heed train my.toml --out runs/my --resume\n"
+                                  "  heed train my.toml --out runs/my-2 --set train.seed=2");
   auto args = std::make_shared<TrainArgs>();
   command->add_option("config", args->config, "the config file (TOML)")->required();
   command->add_option("--out", args->out, "the run directory to write")->required();
+  command
+      ->add_option("--set", args->changes,
+                   "another value for a key of the config, as train.seed=2; may be repeated")
+      ->allow_extra_args(false);
   command->add_flag("--resume", args->resume, "go on with a run that was stopped");
   command->add_flag("--quiet", args->quiet, "print errors only");
   command->add_flag("--json", args->json, "for programs");

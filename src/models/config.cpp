@@ -164,21 +164,46 @@ bool is_unset(const Field& field) {
   return text && (**text).empty();
 }
 
+toml::table parse_toml(std::string_view text, const std::string& file) {
+  HEED_CHECK(!invalid_utf8(text), "{}: byte {} is not valid UTF-8", file, *invalid_utf8(text));
+  try {
+    return toml::parse(text, file);
+  } catch (const toml::parse_error& error) {
+    throw InputError(fmt::format("{}: {}", at(file, error.source()), error.description()));
+  }
+}
+
+/// `section.key=value` as a table; a bare word needs no quotes.
+toml::table parse_change(const std::string& change) {
+  const std::size_t equals = change.find('=');
+  HEED_CHECK(equals != std::string::npos && equals > 0,
+             "--set {}: a key and a value are needed, as in --set train.seed=2", change);
+  const std::string key = change.substr(0, equals), value = change.substr(equals + 1);
+  try {
+    return toml::parse(key + " = " + value);
+  } catch (const toml::parse_error&) {
+    return parse_toml(key + " = " + quoted(std::string(trim(value))), "--set " + change);
+  }
+}
+
+void merge(toml::table& into, toml::table&& from) {
+  for (auto&& [key, node] : from) {
+    toml::table* below = into.get_as<toml::table>(key.str());
+    // A part is a table as a whole: `score={id="additive"}` replaces, it does not blend.
+    if (below && node.is_table() && !node.as_table()->contains("id")) {
+      merge(*below, std::move(*node.as_table()));
+    } else {
+      into.insert_or_assign(key, std::move(node));
+    }
+  }
+}
+
 void drop_empty_columns(Config& config) {
   std::erase_if(config.task.source.columns,
                 [](const auto& column) { return column.second.empty(); });
 }
 
-}  // namespace
-
-Config parse_config(std::string_view text, const std::string& file, const Registry& registry) {
-  HEED_CHECK(!invalid_utf8(text), "{}: byte {} is not valid UTF-8", file, *invalid_utf8(text));
-  toml::table table;
-  try {
-    table = toml::parse(text, file);
-  } catch (const toml::parse_error& error) {
-    throw InputError(fmt::format("{}: {}", at(file, error.source()), error.description()));
-  }
+Config read_config(const toml::table& table, const std::string& file, const Registry& registry) {
   Config config;
   std::vector<Field> fields = config_fields(config);
   if (const auto* task = table.get_as<toml::table>("task");
@@ -190,11 +215,20 @@ Config parse_config(std::string_view text, const std::string& file, const Regist
   return config;
 }
 
-Config load_config(const std::filesystem::path& file, const Registry& registry) {
+}  // namespace
+
+Config parse_config(std::string_view text, const std::string& file, const Registry& registry) {
+  return read_config(parse_toml(text, file), file, registry);
+}
+
+Config load_config(const std::filesystem::path& file, const Registry& registry,
+                   const std::vector<std::string>& changes) {
   const std::string text = read_file(file);
   HEED_CHECK(!trim(text).empty(),
              "{}: the file is empty; a config has [task], [feature], [attention] …", file.string());
-  Config config = parse_config(text, file.string(), registry);
+  toml::table table = parse_toml(text, file.string());
+  for (const std::string& change : changes) merge(table, parse_change(change));
+  Config config = read_config(table, file.string(), registry);
   config.task.source.base = std::filesystem::absolute(file).parent_path();
   return config;
 }

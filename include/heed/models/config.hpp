@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "heed/attention/registry.hpp"
 #include "heed/attention/spec.hpp"
@@ -64,8 +65,10 @@ struct Config {
 /// Reads TOML. An unknown key, id or value is an InputError `FILE:LINE: …` with the nearest valid
 /// word. Ids are looked up in `registry`; parts that are only planned are refused.
 Config parse_config(std::string_view text, const std::string& file, const Registry& registry);
-/// The same from a file; relative data paths are resolved against its folder.
-Config load_config(const std::filesystem::path& file, const Registry& registry);
+/// The same from a file; relative data paths are resolved against its folder. `changes` are keys
+/// set after it, each as `section.key=value` in TOML; a value that is no TOML is taken as text.
+Config load_config(const std::filesystem::path& file, const Registry& registry,
+                   const std::vector<std::string>& changes = {});
 
 /// All keys with their values, defaults included: what a run was made with.
 std::string to_toml(const Config& config);
