@@ -100,7 +100,7 @@ std::vector<Placed> read_babi(const std::filesystem::path& file, const DataSourc
                               FileNeeds /*needs*/) {
   std::vector<Placed> examples;
   std::vector<StoryLine> story;
-  std::size_t number = 0;
+  std::size_t number = 0, stories = 0;
   const std::string text = read_unpacked(file);
   for (const std::string& raw : split(text, '\n')) {
     ++number;
@@ -109,7 +109,10 @@ std::vector<Placed> read_babi(const std::filesystem::path& file, const DataSourc
     const std::string where = at_line(file, number);
     HEED_CHECK(!invalid_utf8(line), "{}: not valid UTF-8", where);
     StoryLine parsed = parse_story_line(line, source, where);
-    if (parsed.number == 1) story.clear();
+    if (parsed.number == 1) {
+      story.clear();
+      ++stories;
+    }
     HEED_CHECK(story.empty() || parsed.number > story.back().number,
                "{}: line {} of a story comes after line {}", where, parsed.number,
                story.back().number);
@@ -119,6 +122,7 @@ std::vector<Placed> read_babi(const std::filesystem::path& file, const DataSourc
     }
     HEED_CHECK(!story.empty(), "{}: a question without a story before it", where);
     examples.push_back({.example = to_example(story, parsed, where, source), .line = number});
+    examples.back().example.group = fmt::format("story {}", stories);
   }
   HEED_CHECK(!examples.empty(), "{}:1: there is no question in this file", file.string());
   return examples;

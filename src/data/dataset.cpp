@@ -16,13 +16,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kBuiltin = "builtin:";
 
-/// Moves a share of `train` to `val`, the same share of each label as nearly as whole examples
-/// allow. A label keeps at least one training example.
-void hold_out(std::vector<Example>& train, std::vector<Example>& val, double fraction,
-              std::uint64_t seed) {
+/// Which examples are held out: the same share of each label as nearly as whole examples allow. A
+/// label keeps at least one training example.
+std::vector<bool> held_by_label(std::span<const Example> train, double fraction, Random& random) {
   std::map<std::string, std::vector<std::size_t>> by_label;
   for (std::size_t i = 0; i < train.size(); ++i) by_label[train[i].label].push_back(i);
-  Random random(seed);
   std::vector<bool> held(train.size(), false);
   double owed = 0;  // what rounding left over goes to the next label, so that the sum is right
   for (auto& [label, indices] : by_label) {
@@ -33,6 +31,32 @@ void hold_out(std::vector<Example>& train, std::vector<Example>& val, double fra
     owed -= static_cast<double>(taken);
     for (std::size_t i = 0; i < taken; ++i) held[indices[i]] = true;
   }
+  return held;
+}
+
+/// The same by whole groups, whatever their labels: what is held out shares no story with what is
+/// learned from.
+std::vector<bool> held_by_group(std::span<const Example> train, double fraction, Random& random) {
+  std::vector<std::string> groups;
+  for (const Example& example : train) {
+    if (groups.empty() || groups.back() != example.group) groups.push_back(example.group);
+  }
+  random.shuffle(std::span(groups));
+  const auto share = static_cast<double>(groups.size()) * fraction;
+  groups.resize(std::min(groups.size() - 1, static_cast<std::size_t>(std::floor(share + 0.5))));
+  const std::set<std::string> chosen(groups.begin(), groups.end());
+  std::vector<bool> held;
+  for (const Example& example : train) held.push_back(chosen.contains(example.group));
+  return held;
+}
+
+/// Moves a share of `train` to `val`.
+void hold_out(std::vector<Example>& train, std::vector<Example>& val, double fraction,
+              std::uint64_t seed) {
+  Random random(seed);
+  const bool grouped = std::ranges::none_of(train, &std::string::empty, &Example::group);
+  const std::vector<bool> held = grouped && !train.empty() ? held_by_group(train, fraction, random)
+                                                           : held_by_label(train, fraction, random);
   std::vector<Example> kept;
   for (std::size_t i = 0; i < train.size(); ++i) {
     (held[i] ? val : kept).push_back(std::move(train[i]));

@@ -113,7 +113,8 @@ Inputs EncoderImpl::forward(const Batch& batch) {
     Input x =
         view == batch.views.end() ? vectors(name) : cut(vectors(view->second.of), view->second);
     x.name = name;
-    x.data = feature_of(name).forward(x);
+    FeatureModel& feature = feature_of(name);
+    x.data = encode_sentences(x, [&](const Input& part) { return feature.forward(part); });
     if (pool_ != "none") {
       const bool several = !x.levels.empty();
       x = pool_sentences(x, pool_);

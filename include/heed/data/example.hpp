@@ -40,6 +40,7 @@ struct Example {
   std::vector<std::string> target = {};  ///< Of tasks that answer with a sequence.
   double number = 0;                     ///< Of tasks that answer with a number.
   std::int64_t node = -1;                ///< Of tasks on a graph: which node this is.
+  std::string group = {};  ///< Examples that must not be parted when some are held out: a story.
 };
 
 /// Positions of one input of an example; 0 when it has no such input.

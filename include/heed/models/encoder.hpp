@@ -6,7 +6,8 @@
 namespace heed {
 
 /// Turns a batch into the named features that attention sees: vectors of each input, views cut out
-/// of them, the feature model on each, and, where the config says so, one vector a sentence.
+/// of them, the feature model on each (sentence by sentence, where an input has sentences), and,
+/// where the config says so, one vector a sentence.
 class EncoderImpl : public torch::nn::Module {
  public:
   /// `names`: the inputs somebody will look at; the others are not computed.

@@ -1,0 +1,14 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace heed {
+
+/// Bytes this process may still take: what the machine has free, or, if less, what its control
+/// group leaves. HEED_MEMORY (bytes) overrides it. The greatest number when neither can be told.
+std::uint64_t available_memory();
+
+/// "3.2 GiB", for messages.
+std::string memory_text(double bytes);
+
+}  // namespace heed
