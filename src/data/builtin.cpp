@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "data/parts.hpp"
+#include "data/text_corpora.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
 #include "heed/data/reviews.hpp"
@@ -19,6 +20,10 @@ struct Corpus {
 const std::vector<Corpus>& corpora() {
   static const std::vector<Corpus> all = {
       {"reviews", "classify", reviews},
+      {"reviews", "aspect", aspect_reviews},
+      {"reviews", "document", review_documents},
+      {"statements", "pair", statement_pairs},
+      {"stories", "answer", stories},
   };
   return all;
 }
