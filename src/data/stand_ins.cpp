@@ -14,13 +14,16 @@ using Known = std::function<bool(std::string_view)>;
 /// What tokenisers of English write, and the word that published tables have in its place.
 const std::map<std::string, std::string, std::less<>>& spellings() {
   static const std::map<std::string, std::string, std::less<>> kSpellings = {
-      {"n't", "not"},  {"n’t", "not"},  {"'s", "is"},        {"’s", "is"},        {"'re", "are"},
-      {"’re", "are"},  {"'ve", "have"}, {"’ve", "have"},     {"'ll", "will"},     {"’ll", "will"},
-      {"'d", "would"}, {"’d", "would"}, {"'m", "am"},        {"’m", "am"},        {"a", "an"},
-      {"i", "me"},     {"``", "\""},    {"''", "\""},        {"-lrb-", "("},      {"-rrb-", ")"},
-      {"-lsb-", "["},  {"-rsb-", "]"},  {"-lcb-", "{"},      {"-rcb-", "}"},      {"--", "-"},
-      {"–", "-"},      {"—", "-"},      {"...", "…"},        {"'", "’"},          {"’", "'"},
-      {"“", "\""},     {"”", "\""},     {"can't", "cannot"}, {"can’t", "cannot"},
+      {"n't", "not"},      {"n’t", "not"},      {"'s", "is"},     {"’s", "is"},
+      {"'re", "are"},      {"’re", "are"},      {"'ve", "have"},  {"’ve", "have"},
+      {"'ll", "will"},     {"’ll", "will"},     {"'d", "would"},  {"’d", "would"},
+      {"'m", "am"},        {"’m", "am"},        {"a", "an"},      {"i", "me"},
+      {"``", "\""},        {"''", "\""},        {"-lrb-", "("},   {"-rrb-", ")"},
+      {"-lsb-", "["},      {"-rsb-", "]"},      {"-lcb-", "{"},   {"-rcb-", "}"},
+      {"--", "-"},         {"–", "-"},          {"—", "-"},       {"...", "…"},
+      {"'", "’"},          {"’", "'"},          {"“", "\""},      {"”", "\""},
+      {"can't", "cannot"}, {"can’t", "cannot"}, {"1st", "first"}, {"2nd", "second"},
+      {"3rd", "third"},
   };
   return kSpellings;
 }
@@ -72,7 +75,9 @@ bool is_letter(char c) {  // bytes over 0x7F are parts of letters, or near enoug
   return static_cast<unsigned char>(c) > 0x7F || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/// "don't" → do, n't; "well-known" → well, known; "it's" → it, 's.
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// "don't" → do, n't; "well-known" → well, known; "it's" → it, 's; "16gb" → 16, gb.
 std::vector<std::string> parts_of(std::string_view small) {
   std::vector<std::string> parts;
   std::string part;
@@ -84,7 +89,7 @@ std::vector<std::string> parts_of(std::string_view small) {
     return {std::string(small.substr(0, small.size() - 3)), "n't"};
   }
   for (const char c : small) {
-    if (!is_letter(c)) flush();
+    if (!is_letter(c) || (!part.empty() && is_digit(c) != is_digit(part.back()))) flush();
     if (is_letter(c) || c == '\'') part += c;
   }
   flush();
@@ -100,7 +105,7 @@ std::vector<std::string> stand_ins(std::string_view word, const Known& known) {
   std::string_view bare = small;
   while (!bare.empty() && !is_letter(bare.front())) bare.remove_prefix(1);
   while (!bare.empty() && !is_letter(bare.back())) bare.remove_suffix(1);
-  if (bare.empty()) return {};
+  if (bare.empty() && small.size() > 1) return whole_word(small.substr(0, 1), known);  // "!!!"
   if (found = whole_word(bare, known); !found.empty()) return found;
   for (const std::string& part : parts_of(bare)) {
     std::ranges::copy(whole_word(part, known), std::back_inserter(found));

@@ -67,6 +67,7 @@ std::string named(const Json& part) {
 
 Json describe(const Config& config, TaskModel& model) {
   Json json{{"task", {{"kind", config.task.source.kind}, {"data", config.task.source.data}}},
+            {"vectors", to_json(config.feature.vectors, Group::vectors)},
             {"feature", {{"id", config.feature.model.id}, {"width", config.feature.dim}}},
             {"query", to_json(config.query, Group::query)},
             {"attention", attention_json(config.attention, model.attention())},
@@ -112,6 +113,7 @@ std::string to_table(const Json& d) {
   if (d.contains("task")) {
     line("task", fmt::format("{} on {}", d["task"]["kind"].get<std::string>(),
                              d["task"]["data"].get<std::string>()));
+    line("vectors", named(d["vectors"]));
     line("features", fmt::format("{}, width {}", d["feature"]["id"].get<std::string>(),
                                  d["feature"]["width"].get<std::int64_t>()));
     line("query", fmt::format("{}: {}", named(d["query"]), d["query"]["title"].get<std::string>()));

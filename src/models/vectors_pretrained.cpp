@@ -1,7 +1,7 @@
 // Vectors of words in their sentence, from an encoder that was trained before.
 #include <ATen/Parallel.h>
 
-#include <algorithm>
+#include <set>
 
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
@@ -67,13 +67,10 @@ class FrozenVectors : public VectorModel {
 
   Input forward(const Padded& words) override {
     const BatchSentences batch(words);
-    std::vector<std::string> texts;
-    for (const Sentence& sentence : batch.sentences) texts.push_back(join(sentence, " "));
-    encode_missing(batch.sentences, texts);
     Tensor flat = torch::zeros({words.ids.numel(), output_dim()});
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      const Tensor features = cache_.find(texts[i]);
-      flat.narrow(0, batch.places[i], features.size(0)).copy_(features);
+    const std::vector<Tensor> features = encode(batch.sentences);
+    for (std::size_t i = 0; i < features.size(); ++i) {
+      flat.narrow(0, batch.places[i], features[i].size(0)).copy_(features[i]);
     }
     return {.data = flat.view({words.ids.size(0), words.ids.size(1), output_dim()}),
             .lengths = words.lengths,
@@ -95,26 +92,30 @@ class FrozenVectors : public VectorModel {
     return folder / fmt::format("{:016x}-layer-{}.features", hash, layer);
   }
 
-  void encode_missing(const std::vector<Sentence>& sentences,
-                      const std::vector<std::string>& texts) {
-    std::vector<FeatureCache::Entry> fresh;
-    std::vector<std::size_t> which;
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      const bool seen =
-          std::ranges::find(fresh, texts[i], &FeatureCache::Entry::text) != fresh.end();
-      if (seen || cache_.find(texts[i]).defined()) continue;
-      fresh.push_back({.text = texts[i], .features = {}});
-      which.push_back(i);
+  std::vector<Tensor> encode(const std::vector<Sentence>& sentences) {
+    std::vector<Tensor> features;
+    std::vector<std::size_t> missing;
+    for (const Sentence& sentence : sentences) {
+      features.push_back(cache_.find(join(sentence, " ")));
+      if (!features.back().defined()) missing.push_back(features.size() - 1);
     }
     // A sentence a thread: small products gain little from two.
-    at::parallel_for(
-        0, static_cast<std::int64_t>(fresh.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-          const torch::NoGradGuard fixed;
-          for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-            fresh[i].features = encoder_.word_vectors({&sentences[which[i]], 1});
-          }
-        });
+    at::parallel_for(0, static_cast<std::int64_t>(missing.size()), 1,
+                     [&](std::int64_t begin, std::int64_t end) {
+                       const torch::NoGradGuard fixed;
+                       for (std::int64_t m = begin; m < end; ++m) {
+                         const std::size_t i = missing[static_cast<std::size_t>(m)];
+                         features[i] = encoder_.word_vectors({&sentences[i], 1});
+                       }
+                     });
+    std::vector<FeatureCache::Entry> fresh;
+    std::set<std::string> added;  // a sentence may come twice in a batch
+    for (const std::size_t i : missing) {
+      const std::string text = join(sentences[i], " ");
+      if (added.insert(text).second) fresh.push_back({.text = text, .features = features[i]});
+    }
     cache_.add(fresh);
+    return features;
   }
 
   TextEncoder encoder_;

@@ -122,9 +122,9 @@ TEST(WinkTable, MistakesNameTheFileAndTheWord) {
 
 TEST(StandIns, AreTheFirstRuleThatFindsSomething) {
   const std::set<std::string, std::less<>> table = {
-      "the",      "The",     "not",  "is",      "an",    "me",   "do",     "\"",
-      "(",        "twelve",  "-",    "it",      "forty", "five", "well",   "known",
-      "thousand", "hundred", "good", "million", "and",   "or",   "cannot", "h1n1"};
+      "the",    "The",     "not", "is",    "an",    "me",   "do",    "\"",       "(",
+      "twelve", "-",       "it",  "forty", "five",  "well", "known", "thousand", "hundred",
+      "good",   "million", "!",   "gb",    "first", "and",  "or",    "cannot",   "h1n1"};
   const auto of = [&](std::string_view word) {
     return stand_ins(word, [&](std::string_view w) { return table.contains(w); });
   };
@@ -152,7 +152,11 @@ TEST(StandIns, AreTheFirstRuleThatFindsSomething) {
   EXPECT_THAT(of("well-zzz"), ElementsAre("well"));
   EXPECT_THAT(of("and/or"), ElementsAre("and", "or"));
   EXPECT_THAT(of("zzz"), IsEmpty());
-  EXPECT_THAT(of("!!"), IsEmpty());
+  EXPECT_THAT(of("!!"), ElementsAre("!"));
+  EXPECT_THAT(of("??"), IsEmpty());
+  EXPECT_THAT(of("12gb"), ElementsAre("twelve", "gb"));
+  EXPECT_THAT(of("1st"), ElementsAre("first"));
+  EXPECT_THAT(of("5th"), ElementsAre("five"));
   EXPECT_THAT(of(""), IsEmpty());
 }
 

@@ -5,76 +5,19 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "data/scratch.hpp"
-#include "heed/base/file.hpp"
-#include "heed/data/safetensors.hpp"
+#include "models/tiny_bert.hpp"
 
 namespace heed {
 namespace {
 
 using testing::expect_parts;
+using testing::kTinyConfig;
 using testing::message_of;
-using testing::Scratch;
+using testing::tiny_weights;
+using testing::TinyModel;
 using Sentence = std::vector<std::string>;
 
 double apart(const Tensor& a, const Tensor& b) { return (a - b).abs().max().item<double>(); }
-
-constexpr const char* kConfig = R"({"model_type": "bert", "vocab_size": 12, "hidden_size": 8,
-  "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16,
-  "max_position_embeddings": 16, "layer_norm_eps": 1e-12, "hidden_act": "gelu"})";
-constexpr const char* kVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n##c\nd\ne\n##e\n";
-
-/// Names and shapes of a BERT of the sizes above; the map's order is the alphabet's.
-std::map<std::string, std::vector<std::int64_t>> tiny_shapes() {
-  std::map<std::string, std::vector<std::int64_t>> shapes = {
-      {"embeddings.word_embeddings.weight", {12, 8}},
-      {"embeddings.position_embeddings.weight", {16, 8}},
-      {"embeddings.token_type_embeddings.weight", {2, 8}}};
-  const auto pair = [&](const std::string& name, std::vector<std::int64_t> weight) {
-    shapes[name + ".bias"] = {weight[0]};
-    shapes[name + ".weight"] = std::move(weight);
-  };
-  pair("embeddings.LayerNorm", {8});
-  for (const std::string layer : {"encoder.layer.0.", "encoder.layer.1."}) {
-    for (const char* part : {"query", "key", "value"}) {
-      pair(fmt::format("{}attention.self.{}", layer, part), {8, 8});
-    }
-    pair(layer + "attention.output.dense", {8, 8});
-    pair(layer + "attention.output.LayerNorm", {8});
-    pair(layer + "intermediate.dense", {16, 8});
-    pair(layer + "output.dense", {8, 16});
-    pair(layer + "output.LayerNorm", {8});
-  }
-  return shapes;
-}
-
-/// Weights by a formula: tensor i of the alphabet, element j, is sin(0.7 i + 0.37 j) / 2, and 1
-/// more where it scales a norm.
-std::vector<std::pair<std::string, Tensor>> tiny_weights() {
-  std::vector<std::pair<std::string, Tensor>> tensors;
-  for (const auto& [name, shape] : tiny_shapes()) {
-    Tensor values = torch::empty(shape);
-    float* data = values.data_ptr<float>();
-    const double start = 0.7 * static_cast<double>(tensors.size());
-    for (std::int64_t j = 0; j < values.numel(); ++j) {
-      data[j] = static_cast<float>(0.5 * std::sin(start + 0.37 * static_cast<double>(j)) +
-                                   (name.ends_with("LayerNorm.weight") ? 1 : 0));
-    }
-    tensors.emplace_back(name, values);
-  }
-  return tensors;
-}
-
-/// A folder with the tiny model.
-struct TinyModel {
-  Scratch scratch;
-  TinyModel() {
-    scratch.write("config.json", kConfig);
-    scratch.write("vocab.txt", kVocabulary);
-    write_safetensors(folder() / "model.safetensors", tiny_weights());
-  }
-  const std::filesystem::path& folder() const { return scratch.folder(); }
-};
 
 const std::vector<Sentence> kTwo = {{"a", "b", "c"}, {"d"}};
 
@@ -198,7 +141,7 @@ TEST(Bert, FoldersOfAnotherModelAreInputErrors) {
   const TinyModel model;
   const auto load = [&] { return message_of([&] { TextEncoder{model.folder()}; }); };
   const auto with_config = [&](const std::string& from, const std::string& to) {
-    std::string text = kConfig;
+    std::string text = kTinyConfig;
     text.replace(text.find(from), from.size(), to);
     model.scratch.write("config.json", text);
     return load();
@@ -211,7 +154,7 @@ TEST(Bert, FoldersOfAnotherModelAreInputErrors) {
   expect_parts(with_config("\"vocab_size\": 12", "\"vocab_size\": 13"), {"12 pieces", "13"});
   expect_parts(with_config("_layers\": 2", "_layers\": 3"), {"encoder.layer.2."});
   expect_parts(with_config("{", "["), {"config.json:1:"});
-  model.scratch.write("config.json", kConfig);
+  model.scratch.write("config.json", kTinyConfig);
   expect_parts(message_of([&] { TextEncoder(model.folder(), {.layers = 3}); }), {"layer 3", "2"});
   auto weights = tiny_weights();
   weights[3].second = torch::full_like(weights[3].second, std::nan(""));

@@ -37,8 +37,9 @@ WordTable read_wink_table(const std::filesystem::path& file, const WordTableOpti
 /// In this order, the first that is known: the word; in lower case; its stand-in (pieces that
 /// tokenisers split off and published tables lack: "n't" → not, "'s" → is, "a" → an, "i" → me,
 /// quotes, brackets and dashes in other spellings); a number by its words ("12" → twelve, "45" →
-/// forty five, larger ones → hundred, thousand, million); without the punctuation around it;
-/// its parts at hyphens, slashes and apostrophes, as many of them as are known.
+/// forty five, larger ones → hundred, thousand, million); without the punctuation around it
+/// ("!!!" → !); its parts at hyphens, slashes, apostrophes and between digits and letters, as many
+/// of them as are known.
 std::vector<std::string> stand_ins(std::string_view word,
                                    const std::function<bool(std::string_view)>& known);
 
