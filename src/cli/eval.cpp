@@ -28,7 +28,7 @@ std::vector<Example> eval_examples(const LoadedRun& run, const EvalArgs& args) {
 
 void run_eval(const EvalArgs& args) {
   const LoadedRun loaded = load(args.run);
-  const std::vector<Example> examples = eval_examples(loaded, args);
+  const std::vector<Example> examples = loaded.info.seen(eval_examples(loaded, args));
   const Evaluation evaluation = evaluate(loaded, examples);
   const auto measured = measure(loaded, examples, evaluation);
   if (args.json) {

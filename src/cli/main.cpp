@@ -2,10 +2,12 @@
 // (usage or input).
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <array>
 #include <cstdio>
 #include <iostream>
+#include <limits>
 
 #include "cli/command.hpp"
 #include "heed/base/error.hpp"
@@ -96,6 +98,10 @@ int run(int argc, char** argv) {
 }  // namespace heed::cli
 
 int main(int argc, char** argv) {
+  // What tensors leave is kept: pages that go back to the system and are faulted in again at the
+  // next step cost a tenth of a Transformer's time and more.
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   try {
     return heed::cli::run(argc, argv);
   } catch (const heed::InputError& error) {

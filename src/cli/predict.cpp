@@ -59,7 +59,7 @@ std::string readable(const LoadedRun& run, const Example& example, const Predict
   if (!p.probabilities.empty()) {
     line += fmt::format("{}\t{:.1f} %", run.info.labels[p.label], 100 * p.probabilities[p.label]);
   } else if (!p.sequence.empty()) {
-    return line + join(p.sequence, " ") + "\n";
+    return line + written(p.sequence, run.info.segmenter.get()) + "\n";
   } else {
     line += fmt::format("{:.4g}", p.number);
   }
@@ -68,7 +68,7 @@ std::string readable(const LoadedRun& run, const Example& example, const Predict
 
 void run_predict(const PredictArgs& args) {
   const LoadedRun loaded = load(args.run);
-  const std::vector<Example> examples = prediction_inputs(loaded, args);
+  const std::vector<Example> examples = loaded.info.seen(prediction_inputs(loaded, args));
   const Evaluation evaluation = evaluate(loaded, examples);
   std::string text;
   for (std::size_t i = 0; i < examples.size(); ++i) {

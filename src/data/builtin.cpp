@@ -6,6 +6,8 @@
 #include "data/text_corpora.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
+#include "heed/data/geometry.hpp"
+#include "heed/data/language.hpp"
 #include "heed/data/reviews.hpp"
 
 namespace heed {
@@ -14,6 +16,7 @@ namespace {
 struct Corpus {
   std::string name, kind;
   std::function<Dataset(const CorpusOptions&)> make;
+  bool sized = false;  // has the option n
 };
 
 /// A corpus a line. A name may serve several kinds.
@@ -24,6 +27,13 @@ const std::vector<Corpus>& corpora() {
       {"reviews", "document", review_documents},
       {"statements", "pair", statement_pairs},
       {"stories", "answer", stories},
+      {"translate", "translate", language},
+      {"phonemes", "translate", phonemes},
+      {"dialogue", "document", dialogue},
+      {"dialogue", "translate", dialogue},
+      {"hull", "point", hull, true},
+      {"tsp", "point", tsp, true},
+      {"sort", "point", sort, true},
   };
   return all;
 }
@@ -36,19 +46,25 @@ std::uint64_t parse_option(std::string_view text, const std::string& data) {
   return value;
 }
 
-CorpusOptions parse_options(const std::string& data, std::size_t question) {
-  static const std::vector<std::string> kOptions = {"size", "seed"};
+CorpusOptions parse_options(const std::string& data, std::size_t question, bool sized) {
+  std::vector<std::string> names = {"size", "seed"};
+  if (sized) names.emplace_back("n");
   CorpusOptions options;
   if (question >= data.size()) return options;
   for (const std::string& option : split(std::string_view(data).substr(question + 1), '&')) {
     const std::size_t equals = std::min(option.find('='), option.size());
     const std::string key = option.substr(0, equals);
-    HEED_CHECK(key == "size" || key == "seed", "{}: no option '{}'{}", data, key,
-               suggestion(key, kOptions));
+    HEED_CHECK(std::ranges::find(names, key) != names.end(), "{}: no option '{}'{}", data, key,
+               suggestion(key, names));
     const std::uint64_t number =
         parse_option(equals < option.size() ? option.substr(equals + 1) : "", data);
     if (key == "seed") {
       options.seed = number;
+      continue;
+    }
+    if (key == "n") {
+      HEED_CHECK(number >= 2 && number <= 1000, "{}: n is {}; 2 to 1000 is needed", data, number);
+      options.n = number;
       continue;
     }
     HEED_CHECK(number >= 1 && number <= 1'000'000, "{}: size is {}; 1 to 1000000 is needed", data,
@@ -86,7 +102,7 @@ Dataset load_builtin(const DataSource& source) {
   constexpr std::size_t kPrefix = std::string_view("builtin:").size();
   const std::size_t question = std::min(source.data.find('?'), source.data.size());
   const Corpus& corpus = find_corpus(source, source.data.substr(kPrefix, question - kPrefix));
-  Dataset data = corpus.make(parse_options(source.data, question));
+  Dataset data = corpus.make(parse_options(source.data, question, corpus.sized));
   if (source.max_length == 0) return data;
   HEED_CHECK(source.kind == "classify", "{}: max_length cuts texts of kind 'classify' only",
              source.data);

@@ -79,7 +79,7 @@ struct Parts {
   }
 };
 
-Parts read_parts(const DataSource& source, const ReadPart& read, bool has_split, bool label) {
+Parts read_parts(const DataSource& source, const ReadPart& read, bool has_split) {
   Parts parts;
   if (!source.data.empty()) {
     HEED_CHECK(has_split,
@@ -88,7 +88,7 @@ Parts read_parts(const DataSource& source, const ReadPart& read, bool has_split,
                source.kind);
     const fs::path file = find_file(source.data, source.base);
     parts.train_file = parts.val_file = parts.test_file = file;
-    for (Placed& placed : read(file, source, {.label = label, .split = true})) {
+    for (Placed& placed : read(file, source, {.label = true, .split = true})) {
       auto* part = parts.named(placed.split);
       HEED_CHECK(part, "{}: split '{}' is unknown; one of train, val, test",
                  at_line(file, placed.line), placed.split);
@@ -102,7 +102,7 @@ Parts read_parts(const DataSource& source, const ReadPart& read, bool has_split,
   const auto read_part = [&](const std::string& name, fs::path& file, std::vector<Placed>& part) {
     if (name.empty()) return;
     file = find_file(name, source.base);
-    part = read(file, source, {.label = label, .split = false});
+    part = read(file, source, {.label = true, .split = false});
   };
   read_part(source.train, parts.train_file, parts.train);
   read_part(source.val, parts.val_file, parts.val);
@@ -132,7 +132,7 @@ std::vector<Example> without_places(std::vector<Placed> part, std::string_view n
 }
 
 Dataset load_files(const DataSource& source, const ReadPart& read, bool has_split, bool label) {
-  Parts parts = read_parts(source, read, has_split, label);
+  Parts parts = read_parts(source, read, has_split);
   Dataset data;
   data.name = parts.train_file.stem().string();
   if (label) {

@@ -14,9 +14,9 @@ struct Placed {
   std::size_t line = 0;
 };
 
-/// What a file must have: to learn from it labels are needed, to answer it they are not.
+/// What a file must have: to learn from it answers are needed, to answer it they are not.
 struct FileNeeds {
-  bool label = false;
+  bool label = false;  // or whatever the kind answers with
   bool split = false;
 };
 
@@ -30,6 +30,19 @@ DataKind file_kind(std::string id, std::string doc, std::vector<std::string> col
 
 /// The kinds whose examples are rows of a table.
 std::vector<DataKind> table_kinds();
+
+/// True for .tsv, .csv and .jsonl, packed or not.
+bool is_table(const std::filesystem::path& file);
+
+/// Lines of text, with those of the file whose name ends as `source.columns` says of the target.
+std::vector<Placed> read_parallel(const std::filesystem::path& file, const DataSource& source,
+                                  FileNeeds needs);
+
+/// Points "x y; x y" (or a line each), two finite numbers a point.
+Values parse_points(std::string_view text, const std::string& where);
+/// Places 0 … n − 1, separated by white space.
+std::vector<std::string> parse_order(std::string_view text, std::size_t n,
+                                     const std::string& where);
 
 /// The corpus that `source.data` names, of the source's kind.
 Dataset load_builtin(const DataSource& source);

@@ -152,6 +152,23 @@ void read_document(const Cells& cells, Example& example) {
   set_text(example, "text", std::move(words), cells);
 }
 
+void read_translate(const Cells& cells, Example& example) {
+  std::vector<std::string> words = cells.needed_words("text");
+  set_gold(example, "text", words.size(), cells);
+  set_text(example, "text", std::move(words), cells);
+  example.target = cells.words("target");
+  example.target.resize(cells.kept(example.target.size()));
+}
+
+void read_point(const Cells& cells, Example& example) {
+  Values points = parse_points(cells.needed("points"), cells.where());
+  HEED_CHECK(cells.kept(points.length()) == points.length(),
+             "{}: {} points, and max_length is {}; a point that is left out cannot be pointed at",
+             cells.where(), points.length(), cells.kept(points.length()));
+  example.target = parse_order(cells.text("order"), points.length(), cells.where());
+  example.values["points"] = std::move(points);
+}
+
 /// Sentences, then a question about them. A rationale is a number a sentence.
 void read_answer(const Cells& cells, Example& example) {
   const std::string story = cells.needed("story");
@@ -173,11 +190,21 @@ void read_answer(const Cells& cells, Example& example) {
 
 using ReadRow = void (*)(const Cells&, Example&);
 
+/// A kind whose examples are rows.
+struct TableKind {
+  std::string id, doc;
+  std::vector<std::string> inputs;  // roles that every row has
+  std::vector<InputInfo> infos;
+  ReadRow read;
+  std::string answer = "label";  // the role of what is learned
+  /// Reads files that are no table.
+  std::vector<Placed> (*plain)(const fs::path&, const DataSource&, FileNeeds) = nullptr;
+};
+
 std::vector<Placed> read_rows(const fs::path& file, const DataSource& source, FileNeeds needs,
-                              std::span<const std::string> roles,
-                              std::span<const std::string> inputs, ReadRow read) {
-  std::vector<std::string> required(inputs.begin(), inputs.end());
-  if (needs.label) required.emplace_back("label");
+                              std::span<const std::string> roles, const TableKind& kind) {
+  std::vector<std::string> required = kind.inputs;
+  if (needs.label) required.push_back(kind.answer);
   if (needs.split) required.emplace_back("split");
   const std::vector<Column> columns = wanted_columns(source, roles, required);
   std::vector<Placed> examples;
@@ -185,22 +212,22 @@ std::vector<Placed> read_rows(const fs::path& file, const DataSource& source, Fi
     const Cells cells(file, row, columns, source);
     Placed placed{.example = {}, .split = cells.text("split"), .line = row.line};
     placed.example.id = cells.text("id");  // an empty one is numbered in its part
-    placed.example.label = needs.label ? cells.needed("label") : cells.text("label");
-    read(cells, placed.example);
+    if (needs.label) cells.needed(kind.answer);
+    if (kind.answer == "label") placed.example.label = cells.text("label");
+    kind.read(cells, placed.example);
     examples.push_back(std::move(placed));
   }
   return examples;
 }
 
-DataKind table_kind(std::string id, std::string doc, std::vector<std::string> needed,
-                    std::vector<InputInfo> inputs, ReadRow read) {
-  std::vector<std::string> roles = needed;
-  for (const char* role : {"label", "split", "rationale", "id"}) roles.emplace_back(role);
-  return file_kind(std::move(id), std::move(doc), roles, std::move(inputs),
+DataKind table_kind(const TableKind& kind) {
+  std::vector<std::string> roles = kind.inputs;
+  roles.push_back(kind.answer);
+  for (const char* role : {"split", "rationale", "id"}) roles.emplace_back(role);
+  return file_kind(kind.id, kind.doc, roles, kind.infos,
                    [=](const fs::path& file, const DataSource& source, FileNeeds needs) {
-                     if (read == read_answer && format_ending(file) == ".txt")
-                       return read_babi(file, source, needs);
-                     return read_rows(file, source, needs, roles, needed, read);
+                     if (kind.plain && !is_table(file)) return kind.plain(file, source, needs);
+                     return read_rows(file, source, needs, roles, kind);
                    });
 }
 
@@ -254,15 +281,42 @@ std::vector<Column> wanted_columns(const DataSource& source, std::span<const std
 std::vector<DataKind> table_kinds() {
   const InputInfo text{.name = "text"};
   return {
-      table_kind("classify", "a label for a text", {"text"}, {text}, read_classify),
-      table_kind("pair", "a label for two texts", {"first", "second"},
-                 {{.name = "first"}, {.name = "second"}}, read_pair),
-      table_kind("aspect", "the label of one target in a sentence", {"left", "target", "right"},
-                 {text, {.name = "target"}, {.name = "left"}, {.name = "right"}}, read_aspect),
-      table_kind("document", "a label for a text in sentences", {"text"},
-                 {{.name = "text", .levels = 1}}, read_document),
-      table_kind("answer", "the answer to a question about a story", {"story", "question"},
-                 {{.name = "story", .levels = 1}, {.name = "question"}}, read_answer),
+      table_kind({"classify", "a label for a text", {"text"}, {text}, read_classify}),
+      table_kind({"pair",
+                  "a label for two texts",
+                  {"first", "second"},
+                  {{.name = "first"}, {.name = "second"}},
+                  read_pair}),
+      table_kind({"aspect",
+                  "the label of one target in a sentence",
+                  {"left", "target", "right"},
+                  {text, {.name = "target"}, {.name = "left"}, {.name = "right"}},
+                  read_aspect}),
+      table_kind({"document",
+                  "a label for a text in sentences",
+                  {"text"},
+                  {{.name = "text", .levels = 1}},
+                  read_document}),
+      table_kind({"answer",
+                  "the answer to a question about a story",
+                  {"story", "question"},
+                  {{.name = "story", .levels = 1}, {.name = "question"}},
+                  read_answer,
+                  "label",
+                  read_babi}),
+      table_kind({"translate",
+                  "a text for a text",
+                  {"text"},
+                  {text},
+                  read_translate,
+                  "target",
+                  read_parallel}),
+      table_kind({"point",
+                  "an order of some of the points",
+                  {"points"},
+                  {{.name = "points", .width = 2}},
+                  read_point,
+                  "order"}),
   };
 }
 

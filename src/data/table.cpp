@@ -158,17 +158,24 @@ std::vector<Row> read_csv(std::string_view rest, const fs::path& file,
   return rows;
 }
 
+bool are_numbers(const json& value) {
+  return value.is_array() && !value.empty() &&
+         std::ranges::all_of(value, [](const json& item) { return item.is_number(); });
+}
+
 std::string json_cell(const json& value, const std::string& where, const std::string& column) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean() || value.is_number()) return value.dump();
   if (value.is_array()) {
     // Strings of several words are sentences or paragraphs; their ends are kept as line ends.
+    // So are those of inner arrays of numbers: the coordinates of points.
     const bool lines = std::ranges::any_of(value, [](const json& item) {
-      return item.is_string() && item.get_ref<const std::string&>().find(' ') != std::string::npos;
+      return item.is_array() || (item.is_string() &&
+                                 item.get_ref<const std::string&>().find(' ') != std::string::npos);
     });
     std::string text;
     for (const json& item : value) {
-      HEED_CHECK(item.is_string() || item.is_number() || item.is_boolean(),
+      HEED_CHECK(item.is_string() || item.is_number() || item.is_boolean() || are_numbers(item),
                  "{}: '{}' has an element of type {}; strings or numbers are needed", where, column,
                  item.type_name());
       if (!text.empty()) text += lines ? '\n' : ' ';

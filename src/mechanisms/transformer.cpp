@@ -2,6 +2,7 @@
 
 #include "heed/attention/score.hpp"
 #include "heed/base/error.hpp"
+#include "heed/mechanisms/dropout.hpp"
 #include "mechanisms/pool.hpp"
 
 namespace heed {
@@ -76,7 +77,7 @@ TransformerLayerImpl::TransformerLayerImpl(const TransformerOptions& options, bo
 }
 
 Tensor TransformerLayerImpl::drop(const Tensor& x) const {
-  return torch::dropout(x, dropout_, is_training());
+  return drop_features(x, dropout_, is_training());
 }
 
 Tensor TransformerLayerImpl::feed_forward(const Tensor& x) {
@@ -108,6 +109,25 @@ Tensor TransformerLayerImpl::forward(const Input& x, const Input& memory, const 
   return residual(state, norm_feed_, [&](const Tensor& data) { return feed_forward(data); });
 }
 
+Tensor TransformerLayerImpl::step(const Tensor& x, const Input& memory, Tensor& kept,
+                                  const TraceSlot& slot) {
+  const auto named = [&](const Tensor& data) {
+    return Input{.data = data, .lengths = {}, .name = "target"};
+  };
+  Tensor state = residual(x, norm_self_, [&](const Tensor& data) {
+    kept = kept.defined() ? torch::cat({kept, data}, 1) : data;
+    return self_->attend(
+        {.query = named(data), .keys = named(kept), .causal = Causal::bottom_right()},
+        slot["self"]);
+  });
+  // Rows that read the same memory ask together, so that its keys are made once.
+  state = residual(state, norm_cross_, [&](const Tensor& data) {
+    const Tensor asking = data.view({memory.data.size(0), -1, data.size(-1)});
+    return cross_->attend({.query = named(asking), .keys = memory}, slot["memory"]).view_as(data);
+  });
+  return residual(state, norm_feed_, [&](const Tensor& data) { return feed_forward(data); });
+}
+
 TransformerEncoderImpl::TransformerEncoderImpl(const TransformerOptions& options) {
   make_stack(options, false, *this, position_, layers_, norm_);
 }
@@ -122,6 +142,18 @@ TransformerDecoderImpl::TransformerDecoderImpl(const TransformerOptions& options
 
 Tensor TransformerDecoderImpl::forward(const Input& x, const Input& memory, const TraceSlot& slot) {
   return run_stack(x, zero_padding(memory), slot, *position_, layers_, norm_);
+}
+
+Tensor TransformerDecoderImpl::step(const Tensor& x, const Input& memory, std::vector<Tensor>& kept,
+                                    const TraceSlot& slot) {
+  kept.resize(layers_.size());
+  const std::int64_t place = kept.front().defined() ? kept.front().size(1) : 0;
+  // What a position adds to nothing is its vector.
+  Tensor state = x + position_->add(x.new_zeros({1, place + 1, x.size(-1)})).narrow(1, place, 1);
+  const Input clean = zero_padding(memory);
+  for (std::size_t l = 0; l < layers_.size(); ++l)
+    state = layers_[l]->step(state, clean, kept[l], slot[fmt::format("layer {}", l + 1)]);
+  return norm_ ? norm_->forward(state) : state;
 }
 
 namespace {

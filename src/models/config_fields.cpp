@@ -26,6 +26,8 @@ std::vector<Field> config_fields(Config& c) {
       {"task", "val_fraction", &source.val_fraction,
        "share of train held out when there is no validation part", 0, 0.9},
       {"task", "min_count", &c.task.min_count, "rarer words are unknown", 1},
+      {"task", "subwords", &c.task.subwords,
+       "pieces to cut words into, learned by BPE from the training part; 0 = whole words", 0, 1e6},
       {"feature", "vectors", PartField{&c.feature.vectors, Group::vectors},
        "what turns words into vectors"},
       {"feature", "model", PartField{&c.feature.model, Group::feature},

@@ -51,7 +51,9 @@ LabelModel::LabelModel(const Config& config, const DataInfo& info)
   // without attention before attention learns anything.
   if (attention_->uses_query() && !specialised_)
     query_ = register_parameter("query", torch::randn({dim}));
-  registry().find_built(Group::output, config.output.id);
+  HEED_CHECK(config.output.id == "softmax",
+             "output '{}': tasks of kind '{}' choose a label; [output] model = \"softmax\" does",
+             config.output.id, config.task.source.kind);
   if (!attention_->gives_logits())
     output_ = register_module("output", torch::nn::Linear(attention_->output_dim(), labels));
 }

@@ -42,12 +42,13 @@ void restore_state(torch::nn::Module& model, const std::map<std::string, Tensor>
 }
 
 DataInfo data_info(const Config& config, const Dataset& data) {
-  DataInfo info{
-      .labels = data.labels,
-      .vocabulary = Vocabulary::from_examples(data.train, {.min_count = config.task.min_count}),
-      .inputs = data.inputs,
-      .target_vocabulary = Vocabulary::from_targets(data.train),
-      .graph = data.graph};
+  DataInfo info{.labels = data.labels, .vocabulary = {}, .inputs = data.inputs};
+  info.graph = data.graph;
+  if (config.task.subwords > 0) info.segmenter = Segmenter::learn(data.train, config.task.subwords);
+  const std::vector<Example> train = info.seen(data.train);
+  const VocabularyOptions options{.min_count = config.task.min_count};
+  info.vocabulary = Vocabulary::from_examples(train, options);
+  info.target_vocabulary = Vocabulary::from_targets(train, options);
   return info;
 }
 
@@ -60,6 +61,7 @@ void save_info(const RunFiles& files, const DataInfo& info) {
                   {"vocabulary", Json::parse(info.vocabulary.to_json())},
                   {"target_vocabulary", Json::parse(info.target_vocabulary.to_json())}};
   write_file(files.vocabulary(), json.dump() + "\n");
+  if (info.segmenter) write_file(files.subwords(), info.segmenter->model());
 }
 
 namespace {
@@ -79,6 +81,9 @@ DataInfo read_info(const RunFiles& files, const Config& config) {
   } catch (const Json::exception&) {
     throw InputError(fmt::format("{}: damaged: labels, inputs and vocabulary are needed", source));
   }
+  if (config.task.subwords > 0)
+    info.segmenter =
+        std::make_shared<Segmenter>(read_file(files.subwords()), files.subwords().string());
   if (config.task.source.kind == "graph") info.graph = load_dataset(config.task.source).graph;
   return info;
 }

@@ -3,6 +3,9 @@
 #include "heed/base/error.hpp"
 #include "heed/models/feature.hpp"
 #include "heed/models/label_model.hpp"
+#include "heed/models/point_model.hpp"
+#include "heed/models/translate_model.hpp"
+#include "models/parts.hpp"
 
 namespace heed {
 namespace {
@@ -18,7 +21,8 @@ const auto& model_makers() {
   static const std::map<std::string, Make> makers = {
       {"answer", makes_model<LabelModel>},   {"classify", makes_model<LabelModel>},
       {"pair", makes_model<LabelModel>},     {"aspect", makes_model<LabelModel>},
-      {"document", makes_model<LabelModel>},
+      {"document", makes_model<LabelModel>}, {"translate", makes_model<TranslateModel>},
+      {"point", makes_model<PointModel>},
   };
   return makers;
 }
@@ -42,12 +46,8 @@ const Registry& registry() {
   static const Registry all = [] {
     std::vector<PartInfo> table = feature_models();
     for (PartInfo& part : vector_models()) table.push_back(std::move(part));
-    table.push_back({.id = "softmax",
-                     .group = Group::output,
-                     .title = "Softmax classifier",
-                     .formula = R"(\hat{y} = \mathrm{softmax}(W c + b))",
-                     .paper = "–",
-                     .advice = "one of several labels"});
+    table.push_back(transformer_feature());
+    for (PartInfo& part : output_models()) table.push_back(std::move(part));
     return Registry(mechanism_parts(), std::move(table));
   }();
   return all;

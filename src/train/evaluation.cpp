@@ -31,6 +31,7 @@ Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
                     const EvaluateOptions& options) {
   torch::NoGradGuard no_grad;
   run.model->eval();
+  run.model->answer_quickly(options.quick);
   Evaluation result;
   result.predictions.resize(examples.size());
   std::vector<std::int64_t> lengths;
@@ -82,6 +83,11 @@ std::string to_json_line(const LoadedRun& run, const Example& example,
                       {"data", std::move(data)}});
     }
     json["maps"] = std::move(maps);
+    // Rows of maps that are asked by what was written: its words, then the end.
+    if (!prediction.sequence.empty()) {
+      json["inputs"]["target"] = prediction.sequence;
+      json["inputs"]["target"].push_back("</s>");
+    }
   }
   Json& gold = json["gold"];
   if (!example.label.empty()) gold["label"] = example.label;

@@ -5,6 +5,7 @@
 #include "heed/metrics/classification.hpp"
 #include "heed/metrics/rationale.hpp"
 #include "heed/train/evaluation.hpp"
+#include "train/measures.hpp"
 
 namespace heed {
 namespace {
@@ -51,7 +52,10 @@ using Measure = std::vector<Metric> (*)(const LoadedRun&, Examples, const Evalua
 
 /// Kinds that answer with something else than a label: one line a kind.
 const std::map<std::string, Measure>& other_measures() {
-  static const std::map<std::string, Measure> table = {};
+  static const std::map<std::string, Measure> table = {
+      {"translate", measure_translations},
+      {"point", measure_points},
+  };
   return table;
 }
 

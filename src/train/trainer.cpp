@@ -90,6 +90,8 @@ class Trainer {
     torch::manual_seed(static_cast<std::uint64_t>(config_.train.seed));
     run_.config = config_;
     run_.info = data_info(config_, data_);
+    for (auto* part : {&data_.train, &data_.val, &data_.test})
+      *part = run_.info.seen(std::move(*part));
     run_.model = make_task_model(config_, run_.info);
     observer_.on_data(data_.train.size(), data_.val.size(), data_.test.size());
   }
@@ -177,7 +179,7 @@ class Trainer {
 
   void end_epoch(Optimiser& optimiser, double seconds) {
     optimiser.swap_average();
-    const Evaluation val = evaluate(run_, data_.val, {.weights = false});
+    const Evaluation val = evaluate(run_, data_.val, {.weights = false, .quick = true});
     const metrics::Metric score = measure(run_, data_.val, val).front();
     EpochRecord record{.epoch = progress_.epoch,
                        .train_loss = progress_.loss_sum / static_cast<double>(progress_.loss_count),

@@ -9,6 +9,7 @@
 
 #include "heed/data/buckets.hpp"
 #include "heed/data/dataset.hpp"
+#include "heed/data/segmenter.hpp"
 #include "heed/data/vocabulary.hpp"
 
 namespace heed {
@@ -51,6 +52,12 @@ struct DataInfo {
   std::vector<InputInfo> inputs = {{.name = "text"}};
   Vocabulary target_vocabulary = {};  ///< Of tasks that answer with words.
   std::shared_ptr<const Graph> graph = nullptr;
+  std::shared_ptr<const Segmenter> segmenter = nullptr;  ///< Of tasks on subwords.
+
+  /// The examples as the model sees them.
+  std::vector<Example> seen(std::vector<Example> examples) const {
+    return segmenter ? segmenter->cut(std::move(examples)) : examples;
+  }
 };
 
 /// Numbers and pads the examples at `indices` (at least one). They must have the same inputs, and

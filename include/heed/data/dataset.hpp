@@ -57,6 +57,7 @@ const DataKind& data_kind(const std::string& id);
 struct CorpusOptions {
   std::size_t train = 4000, val = 500, test = 1000;
   std::uint64_t seed = 1;
+  std::size_t n = 0;  ///< Points of a problem, where there are any; 0: the corpus' own number.
 };
 
 /// Reads, checks and splits the data. Every mistake in a file is an InputError "FILE:LINE: …".

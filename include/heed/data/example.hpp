@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace heed {
@@ -38,8 +39,10 @@ struct Example {
   /// each paragraph. The runs of a level add up to the length of the one below.
   std::map<std::string, std::vector<std::vector<std::int64_t>>> levels = {};
   std::vector<std::string> target = {};  ///< Of tasks that answer with a sequence.
-  double number = 0;                     ///< Of tasks that answer with a number.
-  std::int64_t node = -1;                ///< Of tasks on a graph: which node this is.
+  /// Of translations: which word of the target says what which word of the text does.
+  std::vector<std::pair<std::size_t, std::size_t>> links = {};
+  double number = 0;       ///< Of tasks that answer with a number.
+  std::int64_t node = -1;  ///< Of tasks on a graph: which node this is.
   std::string group = {};  ///< Examples that must not be parted when some are held out: a story.
 };
 

@@ -27,6 +27,11 @@ class TransformerLayerImpl : public torch::nn::Module {
   /// x [B, N, dim]. `memory` is read by decoders only. Writes the maps "self" and "memory".
   Tensor forward(const Input& x, const Input& memory, const TraceSlot& slot);
 
+  /// One more position of a decoder, x [rows, 1, dim]. `kept` [rows, t, dim] is what
+  /// self-attention was given so far, undefined at first; x is added to it. The memory's batch may
+  /// be smaller: entry b is then read by rows / B rows in turn.
+  Tensor step(const Tensor& x, const Input& memory, Tensor& kept, const TraceSlot& slot);
+
  private:
   template <class Sublayer>
   Tensor residual(const Tensor& x, torch::nn::LayerNorm& norm, const Sublayer& sublayer);
@@ -65,6 +70,12 @@ class TransformerDecoderImpl : public torch::nn::Module {
 
   /// x [B, T, dim], memory [B, N, dim] → [B, T, dim]. Maps "layer 1/self", "layer 1/memory" …
   Tensor forward(const Input& x, const Input& memory, const TraceSlot& slot);
+
+  /// The last row of `forward` on what was given so far and x [rows, 1, dim], in time O(T). `kept`
+  /// holds a tensor a layer, as in TransformerLayer; empty at first. Reorder its rows to go on
+  /// from others.
+  Tensor step(const Tensor& x, const Input& memory, std::vector<Tensor>& kept,
+              const TraceSlot& slot);
 
  private:
   std::shared_ptr<Position> position_;

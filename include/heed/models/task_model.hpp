@@ -19,6 +19,7 @@ struct Prediction {
   std::vector<float> probabilities;        // of each label; empty: the task has no classes
   std::vector<std::string> sequence = {};  // of tasks that answer with a sequence
   double number = 0;                       // of tasks that answer with a number
+  std::vector<double> log_probs = {};      // of each word of the right sequence and its end
   std::vector<TraceMap> maps = {};         // of this entry alone, cut to its lengths
 };
 
@@ -41,6 +42,8 @@ class TaskModel : public torch::nn::Module {
   virtual const Mechanism& attention() const = 0;
   /// True if every step must see all examples: nodes of one graph.
   virtual bool whole() const { return false; }
+  /// Whether answers may be rough, where better ones cost more: while it trains.
+  virtual void answer_quickly(bool /*quickly*/) {}
 
   std::int64_t parameter_count() const;
 };
@@ -60,6 +63,7 @@ struct RunFiles {
   std::filesystem::path folder;
   std::filesystem::path config() const { return folder / "config.toml"; }
   std::filesystem::path vocabulary() const { return folder / "vocabulary.json"; }
+  std::filesystem::path subwords() const { return folder / "subwords.model"; }
   std::filesystem::path weights() const { return folder / "weights.safetensors"; }
   std::filesystem::path metrics() const { return folder / "metrics.jsonl"; }
   std::filesystem::path checkpoint() const { return folder / "state" / "checkpoint.safetensors"; }

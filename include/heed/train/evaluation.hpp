@@ -11,6 +11,7 @@ namespace heed {
 struct EvaluateOptions {
   std::size_t batch = 128;
   bool weights = true;  // also look at the attention weights
+  bool quick = false;   // answers may be rough, see TaskModel
 };
 
 struct Evaluation {

@@ -1,0 +1,113 @@
+#include "heed/data/segmenter.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "heed/base/words.hpp"
+
+namespace heed {
+namespace {
+
+constexpr std::string_view kWordMark = "▁";
+
+/// [i] is how many pieces the first i words have.
+std::vector<std::size_t> places_of(std::span<const std::vector<std::string>> pieces) {
+  std::vector<std::size_t> places = {0};
+  for (const auto& word : pieces) places.push_back(places.back() + word.size());
+  return places;
+}
+
+/// Sizes of runs, counted in pieces.
+std::vector<std::int64_t> recount(std::span<const std::int64_t> runs,
+                                  std::span<const std::size_t> places) {
+  std::vector<std::int64_t> counted;
+  std::size_t word = 0;
+  for (const std::int64_t size : runs) {
+    const std::size_t end = word + static_cast<std::size_t>(size);
+    counted.push_back(static_cast<std::int64_t>(places[end] - places[word]));
+    word = end;
+  }
+  return counted;
+}
+
+}  // namespace
+
+Segmenter::Segmenter(std::string model, std::string_view source)
+    : model_(std::move(model)), subwords_(model_, source) {}
+
+std::shared_ptr<const Segmenter> Segmenter::learn(std::span<const Example> examples,
+                                                  std::int64_t size) {
+  std::vector<std::string> lines;
+  for (const Example& example : examples) {
+    for (const auto& [name, words] : example.inputs) lines.push_back(join(words, " "));
+    if (!example.target.empty()) lines.push_back(join(example.target, " "));
+  }
+  return std::make_shared<Segmenter>(
+      train_subwords(lines, {.size = static_cast<std::size_t>(size)}), "task.subwords");
+}
+
+std::vector<std::string> Segmenter::cut(std::span<const std::string> words) const {
+  const Pieces pieces = subwords_.encode_words(words);
+  std::vector<std::string> result;
+  result.reserve(pieces.ids.size());
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    const auto [begin, end] = pieces.words[w];
+    const auto ids = std::span(pieces.ids).subspan(begin, end - begin);
+    if (std::ranges::find(ids, Subwords::kUnknown) != ids.end()) {
+      result.push_back(fmt::format("{}{}", kWordMark, words[w]));
+      continue;
+    }
+    for (const std::int64_t id : ids) result.push_back(subwords_.piece(id));
+  }
+  return result;
+}
+
+Example Segmenter::cut(const Example& example) const {
+  Example result = example;
+  std::map<std::string, std::vector<std::size_t>> places;
+  for (auto& [name, words] : result.inputs) {
+    std::vector<std::vector<std::string>> pieces;
+    for (const std::string& word : words) pieces.push_back(cut(std::span(&word, 1)));
+    places[name] = places_of(pieces);
+    words.clear();
+    for (auto& word : pieces) std::ranges::move(word, std::back_inserter(words));
+  }
+  for (auto& [name, weights] : result.gold) {
+    const auto found = places.find(name);
+    if (found == places.end()) continue;
+    std::vector<float> spread;
+    for (std::size_t word = 0; word < weights.size(); ++word)
+      spread.insert(spread.end(), found->second[word + 1] - found->second[word], weights[word]);
+    weights = std::move(spread);
+  }
+  for (auto& [name, levels] : result.levels) {
+    if (places.contains(name) && !levels.empty()) levels[0] = recount(levels[0], places[name]);
+  }
+  for (auto& [name, view] : result.views) {
+    const auto found = places.find(view.of);
+    if (found == places.end()) continue;
+    view.begin = found->second[view.begin];
+    view.end = found->second[view.end];
+  }
+  result.target = cut(example.target);
+  return result;
+}
+
+std::vector<Example> Segmenter::cut(std::vector<Example> examples) const {
+  for (Example& example : examples) example = cut(example);
+  return examples;
+}
+
+std::string written(std::span<const std::string> tokens, const Segmenter* segmenter) {
+  if (!segmenter) return join(tokens, " ");
+  std::string text;
+  for (const std::string& token : tokens) {
+    const bool starts = token.starts_with(kWordMark);
+    if (starts && !text.empty()) text += ' ';
+    text += std::string_view(token).substr(starts ? kWordMark.size() : 0);
+  }
+  return text;
+}
+
+}  // namespace heed
