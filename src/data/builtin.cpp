@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "data/graphs.hpp"
+#include "data/images.hpp"
 #include "data/parts.hpp"
+#include "data/recommend.hpp"
 #include "data/text_corpora.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
@@ -23,6 +26,12 @@ struct Corpus {
 const std::vector<Corpus>& corpora() {
   static const std::vector<Corpus> all = {
       {"reviews", "classify", reviews},
+      {"graph", "graph", community_graph},
+      {"hetgraph", "graph", relations_graph},
+      {"shapes", "image", shapes},
+      {"video", "image", video},
+      {"crowd", "count", crowd},
+      {"recommend", "recommend", tastes},
       {"reviews", "aspect", aspect_reviews},
       {"reviews", "document", review_documents},
       {"statements", "pair", statement_pairs},

@@ -4,7 +4,10 @@
 #include <cmath>
 #include <set>
 
+#include "data/graphs.hpp"
+#include "data/images.hpp"
 #include "data/parts.hpp"
+#include "data/recommend.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/random.hpp"
 #include "heed/base/words.hpp"
@@ -206,7 +209,12 @@ DataKind file_kind(std::string id, std::string doc, std::vector<std::string> col
 }
 
 const std::vector<DataKind>& data_kinds() {
-  static const std::vector<DataKind> kinds = table_kinds();
+  static const std::vector<DataKind> kinds = [] {
+    std::vector<DataKind> all = table_kinds();
+    for (DataKind& kind : std::vector{graph_kind(), image_kind(), count_kind(), recommend_kind()})
+      all.push_back(std::move(kind));
+    return all;
+  }();
   return kinds;
 }
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <set>
 
-#include "data/corpus_parts.hpp"
+#include "data/generate.hpp"
 #include "heed/base/words.hpp"
 #include "heed/data/language.hpp"
 
@@ -115,8 +115,8 @@ class Talk {
 }  // namespace
 
 Dataset dialogue(const CorpusOptions& options) {
-  Dataset data = corpus_of("dialogue", {{.name = "text", .levels = 1}, {.name = "question"}},
-                           options, [](Random& random) { return Talk(random).example(); });
+  Dataset data = generate("dialogue", {}, {{.name = "text", .levels = 1}, {.name = "question"}},
+                          options, [](Random& random) { return Talk(random).example(); });
   std::set<std::string> labels;
   for (const Topic& topic : kTopics) labels.insert(topic.things.begin(), topic.things.end());
   data.labels.assign(labels.begin(), labels.end());

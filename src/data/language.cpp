@@ -4,7 +4,7 @@
 #include <functional>
 #include <unordered_set>
 
-#include "data/corpus_parts.hpp"
+#include "data/generate.hpp"
 #include "heed/base/random.hpp"
 #include "heed/base/words.hpp"
 
@@ -117,7 +117,7 @@ class Sentence {
 
 Dataset language(const CorpusOptions& options) {
   std::unordered_set<std::string> seen;
-  return corpus_of("translate", {{.name = "text"}}, options, [&](Random& random) {
+  return generate("translate", {}, {{.name = "text"}}, options, [&](Random& random) {
     Example example;
     do {
       example = Sentence(random).example();

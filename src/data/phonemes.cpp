@@ -1,6 +1,6 @@
 #include <array>
 
-#include "data/corpus_parts.hpp"
+#include "data/generate.hpp"
 #include "heed/data/language.hpp"
 
 namespace heed {
@@ -62,7 +62,7 @@ Example utterance(Random& random) {
 }  // namespace
 
 Dataset phonemes(const CorpusOptions& options) {
-  return corpus_of("phonemes", {{.name = "frames", .width = kFrame}}, options, utterance);
+  return generate("phonemes", {}, {{.name = "frames", .width = kFrame}}, options, utterance);
 }
 
 }  // namespace heed

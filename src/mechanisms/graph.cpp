@@ -11,34 +11,47 @@
 namespace heed {
 namespace {
 
-/// One layer over one kind of edges: heads side by side, and a bias.
+/// What a layer takes and gives. `project` false: its nodes come projected, as sources already.
+struct LayerShape {
+  std::int64_t input = 0, heads = 1, width = 0;
+  bool project = true;
+  bool average = false;  // the heads' mean in place of all side by side
+
+  std::int64_t output() const { return average ? width : heads * width; }
+};
+
+/// One layer over one kind of edges: heads side by side, or their mean, and a bias.
 class GraphLayerImpl : public torch::nn::Module {
  public:
-  GraphLayerImpl(const MechanismProblem& problem, bool v2, std::int64_t dim)
+  GraphLayerImpl(const MechanismProblem& problem, bool v2, const LayerShape& shape)
       : v2_(v2),
-        heads_(head_count(problem, dim)),
+        shape_(shape),
         negative_slope_(get<double>(problem.options, "negative_slope")),
         dropout_(problem.parts.dropout) {
-    const auto matrix = [&] {
-      return torch::nn::Linear(torch::nn::LinearOptions(dim, dim).bias(false));
+    const auto matrix = [&](const char* name) {
+      torch::nn::Linear linear(
+          torch::nn::LinearOptions(shape.input, shape.heads * shape.width).bias(false));
+      torch::nn::init::xavier_uniform_(linear->weight);
+      return register_module(name, linear);
     };
     const auto vector = [&](const char* name) {
-      Tensor a = torch::empty({heads_, dim / heads_});
+      Tensor a = torch::empty({shape.heads, shape.width});
       return register_parameter(name, torch::nn::init::xavier_uniform_(a));
     };
-    source_ = register_module(v2 ? "W_source" : "W", matrix());
-    if (v2) target_ = register_module("W_target", matrix());
+    if (shape.project) source_ = matrix(v2 ? "W_source" : "W");
+    if (v2) target_ = matrix("W_target");
     a_ = vector(v2 ? "a" : "a_source");
     if (!v2) a_target_ = vector("a_target");
-    bias_ = register_parameter("b", torch::zeros({dim}));
+    bias_ = register_parameter("b", torch::zeros({shape.output()}));
   }
 
-  /// nodes [N, dim] → the same. The map has the caller's edges: [1, heads, E].
-  Tensor forward(const Tensor& nodes, const Tensor& edges, const TraceSlot& slot) {
+  /// nodes [N, input] → [N, output]. The map has the caller's edges: [1, heads, E].
+  Tensor forward(const Tensor& nodes, const Tensor& edges, const Graph& graph,
+                 const TraceSlot& slot) {
     const auto split = [&](const Tensor& x) {
-      return x.unflatten(-1, {heads_, x.size(-1) / heads_});
+      return x.unflatten(-1, {shape_.heads, shape_.width});
     };
-    const Tensor features = split(source_->forward(nodes));
+    const Tensor features = split(source_ ? source_->forward(nodes) : nodes);
     GraphOptions options{.score = v2_ ? "gatv2" : "gat",
                          .negative_slope = negative_slope_,
                          .dropout_p = is_training() ? dropout_ : 0};
@@ -51,15 +64,15 @@ class GraphLayerImpl : public torch::nn::Module {
       const Tensor moved = features.index_select(0, edges[0]) * result.weights.unsqueeze(-1);
       result.output = torch::zeros_like(features).index_add(0, edges[1], moved);
     } else {
-      result = graph_attend(features, edges, options);
+      result = graph_attend(features, graph, options);
     }
     slot.record({.axes = {"head", "edge"}, .weights = result.weights.t().unsqueeze(0)});
-    return result.output.flatten(1) + bias_;
+    return (shape_.average ? result.output.mean(1) : result.output.flatten(1)) + bias_;
   }
 
  private:
   bool v2_;
-  std::int64_t heads_;
+  LayerShape shape_;
   double negative_slope_, dropout_;
   torch::nn::Linear source_{nullptr}, target_{nullptr};
   Tensor a_, a_target_, bias_;
@@ -72,12 +85,21 @@ class GraphMechanism : public Mechanism {
   explicit GraphMechanism(const MechanismProblem& problem)
       : layers_(get<std::int64_t>(problem.options, "layers")),
         dim_(problem.inputs.front().dim),
+        classes_(get<std::string>(problem.options, "output") == "classes" ? problem.classes : 0),
         input_(problem.inputs.front().name),
         act_(get<std::string>(problem.options, "act")),
-        residual_(get<bool>(problem.options, "residual")) {
+        residual_(get<bool>(problem.options, "residual")),
+        dropout_(get<double>(problem.options, "dropout")) {
+    const std::string& id = problem.parts.mechanism.id;
     HEED_CHECK(problem.parts.position.id == "none",
-               "mechanism '{}': nodes have no order; position '{}' has no place in it",
-               problem.parts.mechanism.id, problem.parts.position.id);
+               "mechanism '{}': nodes have no order; position '{}' has no place in it", id,
+               problem.parts.position.id);
+    HEED_CHECK(get<std::string>(problem.options, "output") != "classes" || problem.classes > 0,
+               "mechanism '{}': output 'classes' needs a task that classifies", id);
+    HEED_CHECK(classes_ == 0 || !residual_,
+               "mechanism '{}': output 'classes' has another width than its nodes; residual adds "
+               "to them",
+               id);
   }
 
   Context forward(const Inputs& in, Trace& trace) override {
@@ -89,13 +111,16 @@ class GraphMechanism : public Mechanism {
     for (std::int64_t l = 0; l < layers_; ++l) {
       const Tensor found = layer(l, nodes, in, trace[fmt::format("layer {}", l + 1)]);
       nodes = residual_ ? nodes + found : found;
-      if (l + 1 < layers_) nodes = act_ == "elu" ? torch::elu(nodes) : activate(act_, nodes);
+      if (l + 1 == layers_) break;
+      nodes = act_ == "elu" ? torch::elu(nodes) : activate(act_, nodes);
+      nodes = torch::dropout(nodes, dropout_, is_training());
     }
     return nodes;
   }
 
-  std::int64_t output_dim() const override { return dim_; }
+  std::int64_t output_dim() const override { return classes_ > 0 ? classes_ : dim_; }
   bool uses_query() const override { return false; }
+  bool gives_logits() const override { return classes_ > 0; }
   std::vector<WiringStep> wiring() const override {
     std::vector<WiringStep> all;
     std::string below = input_;
@@ -116,11 +141,44 @@ class GraphMechanism : public Mechanism {
   }
   virtual Tensor layer(std::int64_t l, const Tensor& nodes, const Inputs& in,
                        const TraceSlot& slot) = 0;
-  std::int64_t layers_, dim_;
+
+  LayerShape shape_of(const MechanismProblem& problem, std::int64_t l) const {
+    if (l + 1 == layers_ && classes_ > 0) {
+      return {.input = dim_,
+              .heads = get<std::int64_t>(problem.options, "output_heads"),
+              .width = classes_,
+              .average = true};
+    }
+    const std::int64_t heads = head_count(problem, dim_);
+    return {.input = dim_,
+            .heads = heads,
+            .width = dim_ / heads,
+            .project = l > 0 || !get<bool>(problem.options, "projected")};
+  }
+
+  // Grouping the edges costs as much as attending, and the graph of a task stays.
+  const Graph& grouped(const std::string& relation, const Inputs& in, std::int64_t nodes) {
+    const Tensor& edges = in.edges(relation);
+    Grouped& kept = grouped_[relation];
+    const std::int64_t version = edges.is_inference() ? -1 : edges._version();
+    if (!kept.edges.is_same(edges) || kept.version != version || kept.graph.targets != nodes)
+      kept = {.edges = edges, .version = version, .graph = Graph(edges, nodes)};
+    return kept.graph;
+  }
+
+  std::int64_t layers_, dim_, classes_;
 
  private:
+  struct Grouped {
+    Tensor edges;
+    std::int64_t version = 0;
+    Graph graph{};
+  };
+
   std::string input_, act_;
   bool residual_;
+  double dropout_;
+  std::map<std::string, Grouped> grouped_;
 };
 
 class Gat : public GraphMechanism {
@@ -132,15 +190,16 @@ class Gat : public GraphMechanism {
                "mechanism '{}': it has one kind of edges, given are {}; 'het-gat' takes several",
                problem.parts.mechanism.id, problem.relations.size());
     for (std::int64_t l = 0; l < layers_; ++l) {
-      stack_.push_back(
-          register_module(fmt::format("layer_{}", l + 1), GraphLayer(problem, v2, dim_)));
+      stack_.push_back(register_module(fmt::format("layer_{}", l + 1),
+                                       GraphLayer(problem, v2, shape_of(problem, l))));
     }
   }
 
  private:
   Tensor layer(std::int64_t l, const Tensor& nodes, const Inputs& in,
                const TraceSlot& slot) override {
-    return stack_[static_cast<std::size_t>(l)]->forward(nodes, in.edges(relation_), slot);
+    return stack_[static_cast<std::size_t>(l)]->forward(
+        nodes, in.edges(relation_), grouped(relation_, in, nodes.size(0)), slot);
   }
 
   std::string relation_;
@@ -155,6 +214,9 @@ class HetGat : public GraphMechanism {
         relations_(problem.relations),
         per_graph_(get<std::string>(problem.options, "per") == "graph") {
     HEED_CHECK(!relations_.empty(), "mechanism 'het-gat': it needs at least one kind of edges");
+    HEED_CHECK(classes_ == 0,
+               "mechanism 'het-gat': relations are weighed after their layers; output 'classes' is "
+               "for gat and gatv2");
     if (per_graph_) check_no_align(problem, "relations are weighed by a softmax for all nodes");
     MechanismProblem over = problem;  // heads are the edges' business
     over.parts.queries = "singular";
@@ -165,9 +227,9 @@ class HetGat : public GraphMechanism {
       for (const std::string& relation : relations_) {
         HEED_CHECK(relation.find('.') == std::string::npos,
                    "mechanism 'het-gat': relation '{}': a dot cannot stand in its name", relation);
-        level.by_relation.push_back(
-            register_module(fmt::format("layer_{}_{}", l + 1, relation),
-                            GraphLayer(problem, get<bool>(problem.options, "v2"), dim_)));
+        level.by_relation.push_back(register_module(
+            fmt::format("layer_{}_{}", l + 1, relation),
+            GraphLayer(problem, get<bool>(problem.options, "v2"), shape_of(problem, l))));
       }
       if (asks)
         level.query = register_parameter(fmt::format("query_{}", l + 1), torch::randn({dim_}));
@@ -202,8 +264,9 @@ class HetGat : public GraphMechanism {
     Level& level = levels_[static_cast<std::size_t>(l)];
     std::vector<Tensor> found;
     for (std::size_t r = 0; r < relations_.size(); ++r) {
-      found.push_back(torch::elu(
-          level.by_relation[r]->forward(nodes, in.edges(relations_[r]), slot[relations_[r]])));
+      found.push_back(torch::elu(level.by_relation[r]->forward(
+          nodes, in.edges(relations_[r]), grouped(relations_[r], in, nodes.size(0)),
+          slot[relations_[r]])));
     }
     Asking asking{.query = {},
                   .keys = {.data = torch::stack(found, 1), .lengths = {}, .name = "relations"}};
@@ -231,7 +294,24 @@ std::vector<OptionInfo> graph_options() {
        .choices = {"elu", "relu", "tanh", "gelu", "sigmoid", "identity"}},
       {.name = "residual",
        .fallback = false,
-       .doc = "a layer adds to its nodes; many layers need it"}};
+       .doc = "a layer adds to its nodes; many layers need it"},
+      {.name = "dropout",
+       .fallback = 0.0,
+       .doc = "on the nodes between layers, in training",
+       .min = 0,
+       .max = 0.95},
+      {.name = "projected",
+       .fallback = false,
+       .doc = "the nodes come projected: the first layer has no W (in gatv2 no W_s) of its own"},
+      {.name = "output",
+       .fallback = std::string("nodes"),
+       .doc = "the last layer gives nodes, or the classes' logits, as the mean of its heads",
+       .choices = {"nodes", "classes"}},
+      {.name = "output_heads",
+       .fallback = std::int64_t{1},
+       .doc = "of that layer with output 'classes'",
+       .min = 1,
+       .max = 256}};
 }
 
 PartInfo graph_info(const char* id, const char* title) {

@@ -95,6 +95,7 @@ Input EncoderImpl::vectors_of(const Batch& batch, const std::string& name) {
   const auto numbers = numbers_.find(name);
   Input vectors = (numbers == numbers_.end() ? words_ : numbers->second)->forward(input->second);
   vectors.data = torch::dropout(vectors.data, dropout_, is_training());
+  if (!vectors.levels.empty()) return vectors;  // it has other positions than the data
   for (const auto& [sizes, counts] : input->second.levels)
     vectors.levels.push_back({.sizes = sizes, .lengths = counts});
   return vectors;

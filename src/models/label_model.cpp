@@ -58,7 +58,7 @@ LabelModel::LabelModel(const Config& config, const DataInfo& info)
     output_ = register_module("output", torch::nn::Linear(attention_->output_dim(), labels));
 }
 
-Tensor LabelModel::forward(const Batch& batch, Trace& trace) {
+Tensor LabelModel::context(const Batch& batch, Trace& trace) {
   Inputs inputs = encoder_->forward(batch);
   if (specialised_) inputs.query = specialised_query(*specialised_, inputs);
   if (query_.defined()) inputs.query = query_.expand({batch.size(), -1});
@@ -69,8 +69,12 @@ Tensor LabelModel::forward(const Batch& batch, Trace& trace) {
       "model: one vector a text is needed, the mechanism gave {}; its option pool = \"none\" "
       "is for tasks that label positions",
       shape_text(context));
-  if (!output_) return context;
-  return output_->forward(torch::dropout(context, dropout_, is_training()));
+  return torch::dropout(context, output_ ? dropout_ : 0, is_training());
+}
+
+Tensor LabelModel::forward(const Batch& batch, Trace& trace) {
+  const Tensor found = context(batch, trace);
+  return output_ ? output_->forward(found) : found;
 }
 
 Tensor LabelModel::losses(const Batch& batch, Trace& trace) {
@@ -79,17 +83,20 @@ Tensor LabelModel::losses(const Batch& batch, Trace& trace) {
 }
 
 Reply LabelModel::answer(const Batch& batch, Trace& trace) {
-  const Tensor logits = forward(batch, trace);
+  return label_reply(forward(batch, trace), batch.labels);
+}
+
+Reply label_reply(const Tensor& logits, const Tensor& labels) {
   Reply reply;
-  if (batch.labels.defined())
-    reply.losses = torch::cross_entropy_loss(logits, batch.labels, {}, at::Reduction::None);
+  if (labels.defined())
+    reply.losses = torch::cross_entropy_loss(logits, labels, {}, at::Reduction::None);
   const Tensor probabilities = torch::softmax(logits, 1).to(torch::kFloat32).contiguous();
   const Tensor best = probabilities.argmax(1);
-  const std::int64_t labels = probabilities.size(1);
-  for (std::int64_t b = 0; b < batch.size(); ++b) {
-    const float* row = probabilities.data_ptr<float>() + b * labels;
+  const std::int64_t classes = probabilities.size(1);
+  for (std::int64_t b = 0; b < logits.size(0); ++b) {
+    const float* row = probabilities.data_ptr<float>() + b * classes;
     reply.predictions.push_back({.label = static_cast<std::size_t>(best[b].item<std::int64_t>()),
-                                 .probabilities = {row, row + labels}});
+                                 .probabilities = {row, row + classes}});
   }
   return reply;
 }

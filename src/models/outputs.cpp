@@ -96,7 +96,12 @@ PartInfo pointer_output() {
 
 std::vector<PartInfo> output_models() {
   return {output("softmax", "Softmax classifier", R"(\hat{y} = \mathrm{softmax}(W c + b))", "–",
-                 "one of several labels"),
+                 "one of several labels",
+                 {{.name = "sampled",
+                   .fallback = std::int64_t{0},
+                   .doc = "of recommend: other items a training step compares with; 0 = all",
+                   .min = 0,
+                   .max = 1e9}}),
           gru_output(), transformer_output(), pointer_output()};
 }
 

@@ -45,7 +45,7 @@ DataInfo data_info(const Config& config, const Dataset& data) {
   DataInfo info{.labels = data.labels, .vocabulary = {}, .inputs = data.inputs};
   info.graph = data.graph;
   if (config.task.subwords > 0) info.segmenter = Segmenter::learn(data.train, config.task.subwords);
-  const std::vector<Example> train = info.seen(data.train);
+  const std::vector<Example> train = data.graph ? data.graph->nodes : info.seen(data.train);
   const VocabularyOptions options{.min_count = config.task.min_count};
   info.vocabulary = Vocabulary::from_examples(train, options);
   info.target_vocabulary = Vocabulary::from_targets(train, options);
@@ -55,7 +55,10 @@ DataInfo data_info(const Config& config, const Dataset& data) {
 void save_info(const RunFiles& files, const DataInfo& info) {
   Json inputs = Json::array();
   for (const InputInfo& input : info.inputs)
-    inputs.push_back({{"name", input.name}, {"width", input.width}, {"levels", input.levels}});
+    inputs.push_back({{"name", input.name},
+                      {"width", input.width},
+                      {"levels", input.levels},
+                      {"grid", input.grid}});
   const Json json{{"labels", info.labels},
                   {"inputs", inputs},
                   {"vocabulary", Json::parse(info.vocabulary.to_json())},
@@ -76,8 +79,10 @@ DataInfo read_info(const RunFiles& files, const Config& config) {
     info.vocabulary = Vocabulary::from_json(json.at("vocabulary").dump(), source);
     info.target_vocabulary = Vocabulary::from_json(json.at("target_vocabulary").dump(), source);
     for (const Json& input : json.at("inputs"))
-      info.inputs.push_back(
-          {.name = input.at("name"), .width = input.at("width"), .levels = input.at("levels")});
+      info.inputs.push_back({.name = input.at("name"),
+                             .width = input.at("width"),
+                             .levels = input.at("levels"),
+                             .grid = input.value("grid", std::vector<std::int64_t>())});
   } catch (const Json::exception&) {
     throw InputError(fmt::format("{}: damaged: labels, inputs and vocabulary are needed", source));
   }

@@ -6,6 +6,8 @@
 #include "heed/metrics/rationale.hpp"
 #include "heed/train/evaluation.hpp"
 #include "train/measures.hpp"
+#include "train/number_measures.hpp"
+#include "train/ranking_measures.hpp"
 
 namespace heed {
 namespace {
@@ -18,8 +20,9 @@ void add_rationale_metrics(Examples examples, const Evaluation& evaluation,
   std::vector<metrics::Weights> weights, gold;
   std::vector<metrics::Marks> marks;
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    const auto human = examples[i].gold.find("text");
-    if (human == examples[i].gold.end()) continue;
+    const auto& known = examples[i].gold;
+    if (known.empty()) continue;
+    const auto human = known.contains("text") ? known.find("text") : known.begin();
     metrics::Weights found = token_weights(evaluation.predictions[i], human->second.size());
     if (found.empty()) continue;
     weights.push_back(std::move(found));
@@ -42,10 +45,8 @@ std::vector<Metric> measure_labels(const LoadedRun& run, Examples examples,
     predicted.push_back(run.info.labels.at(evaluation.predictions[i].label));
     gold.push_back(examples[i].label);
   }
-  std::vector<Metric> result = {metrics::accuracy(predicted, gold),
-                                metrics::f1(predicted, gold, {.labels = run.info.labels})};
-  add_rationale_metrics(examples, evaluation, result);
-  return result;
+  return {metrics::accuracy(predicted, gold),
+          metrics::f1(predicted, gold, {.labels = run.info.labels})};
 }
 
 using Measure = std::vector<Metric> (*)(const LoadedRun&, Examples, const Evaluation&);
@@ -55,6 +56,8 @@ const std::map<std::string, Measure>& other_measures() {
   static const std::map<std::string, Measure> table = {
       {"translate", measure_translations},
       {"point", measure_points},
+      {"count", measure_numbers},
+      {"recommend", measure_rankings},
   };
   return table;
 }
@@ -63,8 +66,10 @@ const std::map<std::string, Measure>& other_measures() {
 
 std::vector<Metric> measure(const LoadedRun& run, Examples examples, const Evaluation& evaluation) {
   const auto other = other_measures().find(run.config.task.source.kind);
-  return (other == other_measures().end() ? measure_labels : other->second)(run, examples,
-                                                                            evaluation);
+  std::vector<Metric> result =
+      (other == other_measures().end() ? measure_labels : other->second)(run, examples, evaluation);
+  add_rationale_metrics(examples, evaluation, result);
+  return result;
 }
 
 bool more_is_better(const Metric& metric) {

@@ -21,6 +21,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
+constexpr double kShortEpoch = 0.5;  // seconds
+
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -28,7 +30,8 @@ double now() {
 // A run is read again from anywhere: its data paths must not depend on the working folder.
 Config with_absolute_paths(Config config) {
   DataSource& source = config.task.source;
-  std::vector<std::string*> paths = {&source.data, &source.train, &source.val, &source.test};
+  std::vector<std::string*> paths = {&source.data, &source.train, &source.val, &source.test,
+                                     &source.source};
   for (const char* name : {"path", "cache"}) {  // of published vectors
     const auto option = config.feature.vectors.options.find(name);
     if (option == config.feature.vectors.options.end()) continue;
@@ -115,13 +118,13 @@ class Trainer {
     const auto batches = epoch_batches(seed);
     const auto accumulate = static_cast<std::size_t>(config_.train.accumulate);
     const std::size_t steps = (batches.size() + accumulate - 1) / accumulate;
-    double started = now(), saved = started;
+    double started = now();
     run_.model->train();
     for (; progress_.step < steps; ++progress_.step) {
-      if (now() - saved > config_.train.checkpoint_seconds) {
+      if (now() - saved_ > config_.train.checkpoint_seconds) {
         progress_.epoch_seconds += now() - started;
-        started = saved = now();
-        save_checkpoint(files_, *run_.model, *reinforce_, optimiser, progress_);
+        started = now();
+        checkpoint(optimiser);
       }
       torch::manual_seed(Random::derive(seed, progress_.step + 1));
       const std::size_t first = progress_.step * accumulate;
@@ -189,8 +192,9 @@ class Trainer {
                        .seconds = seconds};
     const bool best = is_best(record, more_is_better(score));
     if (best) {
-      write_safetensors(files_.weights(), state_of(*run_.model),
-                        {{"epoch", std::to_string(record.epoch)}});
+      best_.clear();
+      for (const auto& [name, tensor] : state_of(*run_.model))
+        best_.emplace_back(name, tensor.clone());
       progress_.best_epoch = record.epoch;
     }
     optimiser.swap_average();
@@ -201,14 +205,31 @@ class Trainer {
     progress_.epoch += 1;
     progress_.step = progress_.loss_count = 0;
     progress_.loss_sum = progress_.epoch_seconds = 0;
-    save_metrics(files_, progress_.epochs);
-    save_checkpoint(files_, *run_.model, *reinforce_, optimiser, progress_);
+    // An epoch of some milliseconds is not worth a file.
+    if (progress_.finished || progress_.epochs.size() == 1 ||
+        now() - saved_ > std::min(kShortEpoch, config_.train.checkpoint_seconds)) {
+      save_metrics(files_, progress_.epochs);
+      checkpoint(optimiser);
+    }
     observer_.on_epoch(record, best);
   }
 
-  // The better validation score, then the lower loss. Never the test part.
+  void checkpoint(Optimiser& optimiser) {
+    if (!best_.empty()) {
+      write_safetensors(files_.weights(), best_, {{"epoch", std::to_string(progress_.best_epoch)}});
+      best_.clear();
+    }
+    save_checkpoint(files_, *run_.model, *reinforce_, optimiser, progress_);
+    saved_ = now();
+  }
+
+  // The better validation score, then the lower loss; or the loss alone. Never the test part.
   bool is_best(const EpochRecord& record, bool more) const {
     for (const EpochRecord& other : progress_.epochs) {
+      if (config_.train.select == "loss") {
+        if (other.val_loss <= record.val_loss) return false;
+        continue;
+      }
       if (more ? other.val_score > record.val_score : other.val_score < record.val_score)
         return false;
       if (other.val_score == record.val_score && other.val_loss <= record.val_loss) return false;
@@ -262,6 +283,8 @@ class Trainer {
   LoadedRun run_;
   Reinforce reinforce_;
   Progress progress_;
+  double saved_ = now();  // the last checkpoint
+  NamedTensors best_;     // weights that are not in their file yet; empty: none
 };
 
 }  // namespace

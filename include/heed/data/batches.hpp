@@ -51,7 +51,7 @@ struct DataInfo {
   Vocabulary vocabulary;
   std::vector<InputInfo> inputs = {{.name = "text"}};
   Vocabulary target_vocabulary = {};  ///< Of tasks that answer with words.
-  std::shared_ptr<const Graph> graph = nullptr;
+  std::shared_ptr<const GraphData> graph = nullptr;
   std::shared_ptr<const Segmenter> segmenter = nullptr;  ///< Of tasks on subwords.
 
   /// The examples as the model sees them.

@@ -17,7 +17,7 @@ struct Dataset {
       labels;  ///< Sorted, from the training part; a class is an index into it.
   std::vector<Example> train, val, test;
   std::vector<InputInfo> inputs = {{.name = "text"}};  ///< What every example has.
-  std::shared_ptr<const Graph> graph = nullptr;        ///< Of tasks on a graph.
+  std::shared_ptr<const GraphData> graph = nullptr;        ///< Of tasks on a graph.
 };
 
 /// Where the data comes from, and how to read it.
@@ -28,6 +28,8 @@ struct DataSource {
   std::string data;
   /// Or one file a part; val and test may be empty.
   std::string train, val, test;
+  /// Of kind recommend: the same users in another domain; may be empty.
+  std::string source;
   /// Column roles of the kind → what the file calls them; the same name by default.
   std::map<std::string, std::string> columns;
   bool lowercase = true;        ///< ASCII letters only.

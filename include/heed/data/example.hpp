@@ -57,11 +57,14 @@ struct InputInfo {
   std::string name;
   std::int64_t width = 0;   ///< Numbers a position; 0: words.
   std::int64_t levels = 0;  ///< How many of Example::levels it comes with.
+  /// Of pictures: rows and columns that its positions fill, row by row; of films also the frames,
+  /// first. Empty: a sequence.
+  std::vector<std::int64_t> grid = {};
 
   bool operator==(const InputInfo&) const = default;
 };
 
-/// Edges of one kind, from node to node.
+/// Edges of one kind, from node to node, in order of their targets.
 struct Relation {
   std::string name;
   std::vector<std::int64_t> sources, targets;
@@ -69,7 +72,7 @@ struct Relation {
 
 /// One graph that all examples of a task are nodes of. A node's features are words (the indices
 /// of a bag of words), as Example::inputs["nodes"], or numbers, as Example::values["nodes"].
-struct Graph {
+struct GraphData {
   std::vector<Example> nodes;
   std::vector<Relation> relations;
 };

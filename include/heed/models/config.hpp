@@ -50,6 +50,7 @@ struct Config {
     double clip = 5;  // greatest norm of the gradient; 0 = no clipping
     std::int64_t patience =
         3;  // epochs without a better validation score before it stops; 0 = never
+    std::string select = "score";  // what tells which epoch is best, on the validation part
     double checkpoint_seconds = 60;
     std::int64_t traces = 200;  // held-out examples whose weights are kept for the report
   };

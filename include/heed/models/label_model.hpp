@@ -6,6 +6,9 @@
 
 namespace heed {
 
+/// What logits [B, labels] say; `labels` [B] may be undefined.
+Reply label_reply(const Tensor& logits, const Tensor& labels);
+
 /// Tasks that choose one of several labels: features, a query, attention, a softmax.
 class LabelModel : public TaskModel {
  public:
@@ -17,6 +20,10 @@ class LabelModel : public TaskModel {
 
   /// Logits [B, labels].
   Tensor forward(const Batch& batch, Trace& trace);
+  /// What attention made of the inputs, [B, D], ready for the output model.
+  Tensor context(const Batch& batch, Trace& trace);
+  /// Holds nothing where attention gives the logits itself.
+  const torch::nn::Linear& output() const { return output_; }
 
  private:
   Encoder encoder_{nullptr};

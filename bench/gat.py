@@ -1,0 +1,112 @@
+"""An epoch of heed's GAT on Cora beside the script a PyTorch user would write, one thread each.
+
+    .venv/bin/python bench/gat.py ../shared/data/graph-cora [--epochs 200]
+
+The peer: eager PyTorch, row-normalised dense features, gather / scatter attention over edges, torch.optim.Adam. The
+model, sizes, dropout and learning rate are those of examples/cora. An epoch is one step over the whole graph; least
+of all epochs, so that what other processes take does not count. Prints one JSON row.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class GatLayer(nn.Module):
+    """Veličković et al. 2018, eq. 3, on a list of edges."""
+
+    def __init__(self, inputs, heads, width, average):
+        super().__init__()
+        self.heads, self.width, self.average = heads, width, average
+        self.project = nn.Linear(inputs, heads * width, bias=False)
+        self.a_source, self.a_target = (nn.Parameter(torch.empty(1, heads, width)) for _ in range(2))
+        self.bias = nn.Parameter(torch.zeros(width if average else heads * width))
+        for weight in (self.project.weight, self.a_source, self.a_target):
+            nn.init.xavier_uniform_(weight)
+
+    def forward(self, x, source, target):
+        x = F.dropout(x, 0.6, self.training)
+        h = self.project(x).view(-1, self.heads, self.width)
+        e = F.leaky_relu((h * self.a_source).sum(-1)[source] + (h * self.a_target).sum(-1)[target], 0.2)
+        top = e.new_full((len(h), self.heads), -torch.inf)
+        top = top.scatter_reduce(0, target[:, None].expand_as(e), e.detach(), "amax")
+        p = torch.exp(e - top[target])
+        weights = p / p.new_zeros(top.shape).index_add(0, target, p)[target]
+        weights = F.dropout(weights, 0.6, self.training)
+        out = torch.zeros_like(h).index_add(0, target, weights[..., None] * h[source])
+        return (out.mean(1) if self.average else out.flatten(1)) + self.bias
+
+
+class Gat(nn.Module):
+    def __init__(self, words, classes):
+        super().__init__()
+        self.first, self.second = GatLayer(words, 8, 8, False), GatLayer(64, 1, classes, True)
+
+    def forward(self, x, source, target):
+        return self.second(F.elu(self.first(x, source, target)), source, target)
+
+
+def read_cora(folder):
+    rows = [line.split("\t") for line in (folder / "nodes.tsv").read_text().splitlines()[1:]]
+    x = torch.zeros(len(rows), 1433)
+    for i, row in enumerate(rows):
+        x[i, [int(word) for word in row[3].split()]] = 1
+    pairs = torch.tensor([[int(n) for n in e.split("\t")] for e in (folder / "edges.tsv").read_text().splitlines()[1:]])
+    loops = torch.arange(len(rows)).repeat(2, 1)
+    edges = torch.cat([pairs.t(), pairs.t().flip(0), loops], 1)
+    train = torch.tensor([row[2] == "train" for row in rows])
+    return x / x.sum(1, keepdim=True).clamp(min=1), torch.tensor([int(row[1]) for row in rows]), edges, train
+
+
+def peer_epoch(folder, epochs):
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    x, labels, (source, target), train = read_cora(folder)
+    model = Gat(x.shape[1], 7)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.005, weight_decay=5e-4)
+    best = float("inf")
+    for _ in range(epochs):
+        start = time.perf_counter()
+        optimiser.zero_grad()
+        F.cross_entropy(model(x, source, target)[train], labels[train]).backward()
+        optimiser.step()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def heed_epoch(folder, epochs):
+    config = (ROOT / "examples/cora/config.toml").read_text()
+    config = re.sub(r'data = ".*"', f'data = "{folder}"', config)
+    config = re.sub(r"epochs = .*", f"epochs = {epochs}", re.sub(r"patience = .*", "patience = 0", config))
+    with tempfile.TemporaryDirectory() as scratch:
+        (Path(scratch) / "config.toml").write_text(config)
+        run = Path(scratch) / "run"
+        command = [ROOT / "build/heed", "train", Path(scratch) / "config.toml", "--out", run, "--threads", "1", "--quiet"]
+        subprocess.run(command, check=True, stdout=sys.stderr)
+        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return min(line["seconds"] for line in lines if "epoch" in line)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--epochs", type=int, default=200)
+    args = parser.parse_args()
+    ours, theirs = heed_epoch(args.folder.resolve(), args.epochs), peer_epoch(args.folder, args.epochs)
+    row = {"case": "GAT epoch, Cora", "heed_ms": round(1e3 * ours, 2), "peer_ms": round(1e3 * theirs, 2)}
+    print(json.dumps(row | {"ratio": round(theirs / ours, 2)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+#include "heed/models/recommend_model.hpp"
+
+#include <limits>
+
+#include "heed/base/error.hpp"
+
+namespace heed {
+namespace {
+
+constexpr std::int64_t kShown = 10;  // items of an answer
+
+}  // namespace
+
+RecommendModel::RecommendModel(const Config& config, const DataInfo& info)
+    : model_(register_module("model", std::make_shared<LabelModel>(config, info))),
+      items_(info.labels),
+      sampled_(get<std::int64_t>(
+          resolve(registry().find(Group::output, "softmax"), config.output.options, "output"),
+          "sampled")) {
+  HEED_CHECK(model_->output(), "model: mechanism '{}' answers by itself; items need a context",
+             config.attention.mechanism.id);
+}
+
+// The others are drawn evenly, for the whole batch at once: one product with their rows. One that
+// is some example's right item by chance does not count against it.
+Tensor RecommendModel::losses(const Batch& batch, Trace& trace) {
+  const auto items = static_cast<std::int64_t>(items_.size());
+  if (sampled_ == 0 || sampled_ >= items) return model_->losses(batch, trace);
+  const Tensor found = model_->context(batch, trace);
+  const Tensor weight = model_->output()->weight, bias = model_->output()->bias;
+  const Tensor others = torch::randint(items, {sampled_}, torch::kInt64);
+  const Tensor right =
+      (found * weight.index_select(0, batch.labels)).sum(1) + bias.index_select(0, batch.labels);
+  const Tensor wrong =
+      torch::addmm(bias.index_select(0, others), found, weight.index_select(0, others).t())
+          .masked_fill(others.unsqueeze(0) == batch.labels.unsqueeze(1),
+                       -std::numeric_limits<float>::infinity());
+  return torch::logsumexp(torch::cat({right.unsqueeze(1), wrong}, 1), 1) - right;
+}
+
+Reply RecommendModel::answer(const Batch& batch, Trace& trace) {
+  const Tensor scores = model_->forward(batch, trace);
+  Reply reply;
+  if (batch.labels.defined())
+    reply.losses = torch::cross_entropy_loss(scores, batch.labels, {}, at::Reduction::None);
+  const auto candidates = batch.inputs.find("candidates");
+  HEED_CHECK(candidates != batch.inputs.end(), "model: the batch has no candidates to rank");
+  for (std::int64_t b = 0; b < batch.size(); ++b) {
+    const std::int64_t count = candidates->second.lengths[b].item<std::int64_t>();
+    const Tensor own = candidates->second.values[b].slice(0, 0, count).squeeze(1).to(torch::kInt64);
+    const Tensor best = std::get<1>(
+        scores[b].index_select(0, own).topk(std::min(kShown, count), 0, true, /*sorted=*/true));
+    Prediction prediction;
+    for (std::int64_t i = 0; i < best.size(0); ++i) {
+      const auto item = own[best[i]].item<std::int64_t>();
+      prediction.sequence.push_back(items_.at(static_cast<std::size_t>(item)));
+    }
+    reply.predictions.push_back(std::move(prediction));
+  }
+  return reply;
+}
+
+}  // namespace heed

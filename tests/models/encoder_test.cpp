@@ -1,0 +1,115 @@
+#include "heed/models/encoder.hpp"
+
+#include <gtest/gtest.h>
+
+#include "heed/base/error.hpp"
+#include "models/sentences.hpp"
+
+namespace heed {
+namespace {
+
+DataInfo facts(std::vector<InputInfo> inputs) {
+  return {.labels = {"no", "yes"},
+          .vocabulary = Vocabulary({"a", "b", "c", "d", "e"}),
+          .inputs = std::move(inputs)};
+}
+
+Config plain(const char* feature) {
+  Config config;
+  config.feature.model = feature;
+  config.feature.dim = 6;
+  config.feature.dropout = 0;
+  return config;
+}
+
+Batch batch_of(const std::vector<Example>& examples, const DataInfo& info) {
+  std::vector<std::size_t> indices;
+  for (std::size_t i = 0; i < examples.size(); ++i) indices.push_back(i);
+  return collate(examples, indices, info);
+}
+
+TEST(Encoder, AViewIsCutOutOfItsInput) {
+  torch::manual_seed(1);
+  const DataInfo info = facts({{.name = "text"}, {.name = "target"}});
+  std::vector<Example> examples = {
+      {.id = "1", .inputs = {{"text", {"a", "b", "c"}}}, .label = "no"},
+      {.id = "2", .inputs = {{"text", {"d", "e"}}}, .label = "yes"}};
+  examples[0].views["target"] = {.of = "text", .begin = 1, .end = 3};
+  examples[1].views["target"] = {.of = "text", .begin = 2, .end = 2};
+  Encoder encoder(plain("embedding"), info, std::vector<std::string>{"text", "target"});
+  const Inputs inputs = encoder->forward(batch_of(examples, info));
+  const Tensor whole = inputs["text"].data, part = inputs["target"].data;
+  EXPECT_TRUE(torch::equal(part[0], whole[0].narrow(0, 1, 2)));
+  EXPECT_TRUE(torch::equal(inputs["target"].lengths, torch::tensor({2, 0})));
+}
+
+TEST(Encoder, SentencesAreEncodedOneByOne) {
+  const DataInfo info = facts({{.name = "text", .levels = 1}});
+  const Example together{.id = "1",
+                         .inputs = {{"text", {"a", "b", "c", "d", "e"}}},
+                         .label = "no",
+                         .gold = {},
+                         .levels = {{"text", {{2, 3}}}}};
+  const Example first{.id = "2",
+                      .inputs = {{"text", {"a", "b"}}},
+                      .label = "no",
+                      .gold = {},
+                      .levels = {{"text", {{2}}}}};
+  for (const char* feature : {"bigru", "lstm", "cnn"}) {
+    torch::manual_seed(1);
+    Encoder encoder(plain(feature), info, std::vector<std::string>{"text"});
+    encoder->eval();
+    const Tensor both = encoder->forward(batch_of({together, first}, info))["text"].data;
+    const Tensor alone = encoder->forward(batch_of({first}, info))["text"].data;
+    EXPECT_TRUE(torch::allclose(both[0].narrow(0, 0, 2), alone[0], 1e-5, 1e-6)) << feature;
+    EXPECT_TRUE(torch::allclose(both[1].narrow(0, 0, 2), alone[0], 1e-5, 1e-6)) << feature;
+  }
+}
+
+TEST(Sentences, ArePooledByMeanOrPosition) {
+  const Tensor data = torch::arange(1, 13, torch::kFloat32).view({1, 6, 2});
+  const Input x{.data = data,
+                .lengths = torch::tensor({5}),
+                .name = "",
+                .levels = {{.sizes = torch::tensor({{2, 3}}), .lengths = torch::tensor({2})}}};
+  const Tensor mean = pool_sentences(x, "mean").data;
+  EXPECT_TRUE(torch::allclose(mean[0][0], data[0].narrow(0, 0, 2).mean(0)));
+  EXPECT_TRUE(torch::allclose(mean[0][1], data[0].narrow(0, 2, 3).mean(0)));
+  // (1 − j/J) − (k/d)(1 − 2j/J), written out.
+  const Tensor weighed = pool_sentences(x, "position").data;
+  for (int k = 1; k <= 2; ++k) {
+    double sum = 0;
+    for (int j = 1; j <= 3; ++j) {
+      const double weight = (1 - j / 3.0) - (k / 2.0) * (1 - 2 * j / 3.0);
+      sum += weight * data[0][1 + j][k - 1].item<double>();
+    }
+    EXPECT_NEAR(weighed[0][1][k - 1].item<double>(), sum, 1e-5);
+  }
+}
+
+TEST(Encoder, AgesCountFromTheLastSentence) {
+  Config config = plain("embedding");
+  config.feature.pool = "mean";
+  config.feature.time = 2;
+  const DataInfo info = facts({{.name = "story", .levels = 1}});
+  const Example longer{.id = "1",
+                       .inputs = {{"story", {"a", "a", "a"}}},
+                       .label = "no",
+                       .gold = {},
+                       .levels = {{"story", {{1, 1, 1}}}}};
+  const Example shorter{.id = "2",
+                        .inputs = {{"story", {"a"}}},
+                        .label = "no",
+                        .gold = {},
+                        .levels = {{"story", {{1}}}}};
+  Encoder encoder(config, info, std::vector<std::string>{"story"});
+  const Tensor x = encoder->forward(batch_of({longer, shorter}, info))["story"].data;
+  EXPECT_TRUE(torch::allclose(x[0][2], x[1][0]));  // both are the last
+  EXPECT_FALSE(torch::allclose(x[0][1], x[0][2]));
+  EXPECT_TRUE(torch::allclose(x[0][0], x[0][1]));  // the oldest share one
+  config.feature.pool = "none";
+  EXPECT_THROW(Encoder(config, info, std::vector<std::string>{"story"}), InputError);
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,155 @@
+"""Tasks that choose a label: every kind from a config to answers, and what training offers."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.conftest import HEED
+
+CONFIG = """
+[task]
+kind = "{kind}"
+data = "builtin:{data}"
+[feature]
+model = "{feature}"
+dim = 32
+dropout = 0
+{more}
+[train]
+batch = 32
+lr = 0.01
+patience = 0
+traces = 5
+"""
+
+
+def config_of(folder, kind, data, feature="bigru", more=""):
+    path = folder / f"{kind}.toml"
+    path.write_text(CONFIG.format(kind=kind, data=data, feature=feature, more=more))
+    return path
+
+
+def train(heed, config, out, *changes):
+    sets = [part for change in changes for part in ("--set", change)]
+    done = heed("train", config, "--out", out, "--threads", 1, "--json", *sets)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["test"]
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_rotatory_attention_tells_the_targets_of_a_sentence_apart(heed, tmp_path):
+    config = config_of(tmp_path, "aspect", "reviews?size=1000")
+    whole = train(heed, config, tmp_path / "whole", "train.epochs=4", "attention.mechanism=mean-pool")
+    rotatory = train(heed, config, tmp_path / "rotatory", "train.epochs=4", "attention.mechanism=rotatory", "feature.shared=false")
+    assert rotatory["accuracy"] > 0.95
+    assert rotatory["accuracy"] > whole["accuracy"] + 0.2, "the sentence alone does not tell which target is meant"
+    names = {m["name"] for m in lines(tmp_path / "rotatory" / "traces.jsonl")[0]["maps"]}
+    assert {"left", "right", "target by left", "target by right"} <= {name.split("/")[-1] for name in names}
+
+
+def test_a_specialised_query_is_the_target(heed, tmp_path):
+    config = config_of(tmp_path, "aspect", "reviews?size=1000")
+    test = train(heed, config, tmp_path / "run", "train.epochs=5", "query.model=specialised")
+    assert test["accuracy"] > 0.9
+
+
+def test_co_attention_compares_two_texts(heed, tmp_path):
+    config = config_of(tmp_path, "pair", "statements?size=2000", feature="bigru")
+    test = train(heed, config, tmp_path / "run", "train.epochs=6", "attention.mechanism=co.parallel")
+    assert test["accuracy"] > 0.6, "a guess is right in a third"
+
+
+def test_supervision_brings_attention_to_the_rationale(heed, tmp_path):
+    config = config_of(tmp_path, "document", "reviews?size=600", more='[attention]\nmechanism = "hierarchical"')
+    free = train(heed, config, tmp_path / "free", "train.epochs=3")
+    taught = train(heed, config, tmp_path / "taught", "train.epochs=3", "train.supervise=1")
+    assert taught["correctness"] > max(0.5, free["correctness"] + 0.1)
+    maps = lines(tmp_path / "taught" / "traces.jsonl")[0]["maps"]
+    assert len(maps) == 2, "words and sentences"
+
+
+@pytest.mark.parametrize("loss", ["kl", "squared"])
+def test_other_losses_on_attention_do_the_same(heed, tmp_path, loss):
+    config = config_of(tmp_path, "classify", "reviews?size=400")
+    free = train(heed, config, tmp_path / "free", "train.epochs=3")
+    taught = train(heed, config, tmp_path / "taught", "train.epochs=3", "train.supervise=2", f"train.supervise_loss={loss}")
+    assert taught["correctness"] > free["correctness"] + 0.1
+
+
+def test_supervision_needs_gold_attention(heed, tmp_path):
+    rows = "".join(f"word{i} good\tx\ttrain\nword{i} bad\ty\ttrain\n" for i in range(20))
+    (tmp_path / "d.tsv").write_text("text\tlabel\tsplit\n" + rows)
+    config = config_of(tmp_path, "classify", "reviews")
+    done = heed("train", config, "--out", tmp_path / "run", "--set", f"task.data={tmp_path / 'd.tsv'}", "--set", "train.supervise=1")
+    assert done.returncode == 2 and "no gold attention" in done.stderr
+
+
+def test_hops_answer_questions_about_stories(heed, tmp_path):
+    memory = '[query]\nmodel = {id = "specialised", input = "question"}\n[attention]\nscore = "dot"\n'
+    config = config_of(tmp_path, "answer", "stories?size=2000", feature="embedding", more=memory)
+    common = ["feature.pool=position", "feature.time=20", "train.epochs=25", "train.lr=0.01", "train.schedule=linear"]
+    hops = 'attention.queries={id="multi-hop", hops=2, new_keys=true, carry=true}'
+    once = train(heed, config, tmp_path / "once", *common)
+    taught = train(heed, config, tmp_path / "taught", *common, hops, "train.supervise=1")
+    assert taught["accuracy"] > once["accuracy"] + 0.05 and taught["accuracy"] > 0.75
+
+
+def test_bfloat16_learns_as_well(heed, tmp_path):
+    config = config_of(tmp_path, "classify", "reviews?size=400", feature="cnn")
+    test = train(heed, config, tmp_path / "run", "train.epochs=4", "train.precision=bfloat16")
+    assert test["accuracy"] > 0.75
+
+
+def test_two_batches_accumulated_are_one_of_twice_the_size(heed, tmp_path):
+    config = config_of(tmp_path, "classify", "reviews?size=128", feature="embedding")
+    once = ["train.epochs=1", "train.optimiser=sgd", "train.momentum=0", "train.lr=0.1"]
+    train(heed, config, tmp_path / "big", *once, "train.batch=128")
+    train(heed, config, tmp_path / "two", *once, "train.batch=64", "train.accumulate=2")
+    numpy = pytest.importorskip("safetensors.numpy")
+    big, two = (numpy.load_file(tmp_path / name / "weights.safetensors") for name in ("big", "two"))
+    for name, tensor in big.items():
+        assert abs(tensor - two[name]).max() < 1e-5, name
+
+
+def test_averages_schedules_and_accumulation_resume_to_the_same_bits(heed, tmp_path):
+    config = config_of(tmp_path, "classify", "reviews?size=200")
+    changes = ["train.epochs=6", "train.average=0.99", "train.accumulate=2", "train.schedule=cosine", "train.warmup=5"]
+    changes += ["train.checkpoint_seconds=0", "train.batch=16", "train.label_smoothing=0.1"]
+    train(heed, config, tmp_path / "whole", *changes)
+    sets = [part for change in changes for part in ("--set", change)]
+    command = [str(HEED), "train", str(config), "--out", str(tmp_path / "cut"), "--threads", "1", "--quiet", *sets]
+    process = subprocess.Popen(command)
+    while not (tmp_path / "cut" / "state" / "checkpoint.safetensors").exists() and process.poll() is None:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert heed(*command[1:], "--resume").returncode == 0
+    same = (tmp_path / "whole" / "weights.safetensors").read_bytes()
+    assert (tmp_path / "cut" / "weights.safetensors").read_bytes() == same
+
+
+def test_attention_that_does_not_fit_is_refused_before_it_is_computed(heed, tmp_path):
+    (tmp_path / "long.tsv").write_text("text\tlabel\tsplit\n" + ("a " * 3000 + "\tx\ttrain\n") * 3 + "b\ty\ttrain\nb\ty\ttrain\n")
+    config = config_of(tmp_path, "classify", "reviews", more='[attention]\nmechanism = "self-attention"\nscore = "location"')
+    arguments = ["--set", f"task.data={tmp_path / 'long.tsv'}", "--set", "task.val_fraction=0.3"]
+    done = heed("train", config, "--out", tmp_path / "run", *arguments, env={"HEED_MEMORY": "100000000"})
+    assert done.returncode == 2, done.stdout
+    assert "3000 queries × 3000 keys need" in done.stderr and "train.batch" in done.stderr
+
+
+def test_wrong_changes_say_what_is_wrong(heed, tmp_path):
+    config = config_of(tmp_path, "classify", "reviews")
+    for change, reason in [
+        ("train.sed=1", "did you mean 'seed'"),
+        ("x", "a key and a value are needed"),
+        ("train.epochs=many", "'epochs' must be a whole number"),
+    ]:
+        done = heed("train", config, "--out", tmp_path / "run", "--set", change)
+        assert done.returncode == 2 and reason in done.stderr, done.stderr

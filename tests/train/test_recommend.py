@@ -1,0 +1,56 @@
+"""Recommendation: histories of two domains, ranked candidates, gold attention."""
+
+import json
+
+import pytest
+
+CONFIG = """
+[task]
+kind = "recommend"
+data = "{data}"
+[feature]
+model = "embedding"
+dim = 32
+dropout = 0
+[attention]
+{attention}
+[output]
+model = {{ id = "softmax", sampled = {sampled} }}
+[train]
+lr = 0.01
+epochs = {epochs}
+patience = 0
+traces = 3
+"""
+
+
+def train(heed, folder, attention, epochs=8, sampled=0, data="builtin:recommend?size=1500"):
+    config = folder / "config.toml"
+    config.write_text(CONFIG.format(attention=attention, epochs=epochs, sampled=sampled, data=data))
+    return heed("train", config, "--out", folder / "run", "--threads", 1, "--json")
+
+
+@pytest.mark.parametrize("sampled", [0, 40])
+def test_the_other_domain_tells_the_present_taste(heed, tmp_path, sampled):
+    attention = 'mechanism = "co.interactive"\nscore = "general"'
+    done = train(heed, tmp_path, attention, sampled=sampled)
+    assert done.returncode == 0, done.stderr
+    test = json.loads(done.stdout)["test"]
+    # 13 unseen items of the present taste among 125 candidates, of which ten are shown.
+    assert test["hr"] > 0.6 and 0 < test["ndcg"] <= test["hr"]
+    line = json.loads((tmp_path / "run" / "predictions.jsonl").read_text().splitlines()[0])
+    shown = line["prediction"]["sequence"]
+    assert len(shown) == 10 and len(set(shown)) == 10 and not set(shown) & set(line["inputs"]["history"])
+
+
+def test_one_domain_alone_knows_less(heed, tmp_path):
+    done = train(heed, tmp_path, 'mechanism = "mean-pool"')
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["test"]["hr"] < 0.6  # two tastes, and no telling which
+
+
+def test_a_wrong_row_is_one_line(heed, tmp_path):
+    (tmp_path / "d.tsv").write_text("user\titem\tsplit\n1\ta\ttrain\n1\ta\ttest\n")
+    done = train(heed, tmp_path, 'mechanism = "mean-pool"', data="d.tsv")
+    assert done.returncode == 2
+    assert "d.tsv:3: " in done.stderr and done.stderr.count("\n") == 1
