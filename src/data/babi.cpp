@@ -97,7 +97,11 @@ void set_story(Example& example, const std::string& name, std::span<const Senten
 }
 
 std::vector<Placed> read_babi(const std::filesystem::path& file, const DataSource& source,
-                              FileNeeds /*needs*/) {
+                              FileNeeds needs) {
+  HEED_CHECK(
+      !needs.split,
+      "{}:1: a file of stories has no split column; give 'train' and 'test' instead of 'data'",
+      file.string());
   std::vector<Placed> examples;
   std::vector<StoryLine> story;
   std::size_t number = 0, stories = 0;

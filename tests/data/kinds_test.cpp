@@ -112,11 +112,11 @@ TEST(Babi, MistakesNameTheLine) {
   expect_parts(message("1 a b\nx c\n"), {"s.txt:2", "'x'", "number of a line"});
   expect_parts(message("1 a b\n2 where?\t\t1\n"), {"s.txt:2", "no answer"});
   expect_parts(message("1 a b\n2 where?\thall\t7\n"), {"s.txt:2", "line 7", "no such sentence"});
-  expect_parts(message("1 where?\thall\t1\n"), {"s.txt:1", "no such sentence"});
+  expect_parts(message("1 where?\thall\t1\n"), {"s.txt:1", "without a story"});
   expect_parts(message("1 a\n3 b\n2 c\n"), {"s.txt:3", "line 2", "after line 3"});
   expect_parts(message("1 a \xFF\n"), {"s.txt:1", "UTF-8"});
   DataSource one = source_of("answer", scratch.write("s.txt", kStory));
-  EXPECT_EQ(message_of([&] { load_dataset(one); }).find("s.txt:"), std::string::npos);
+  expect_parts(message_of([&] { load_dataset(one); }), {"s.txt:1", "no split column"});
 }
 
 TEST(HoldOut, NeverPartsAStory) {

@@ -17,7 +17,7 @@ struct Dataset {
       labels;  ///< Sorted, from the training part; a class is an index into it.
   std::vector<Example> train, val, test;
   std::vector<InputInfo> inputs = {{.name = "text"}};  ///< What every example has.
-  std::shared_ptr<const GraphData> graph = nullptr;        ///< Of tasks on a graph.
+  std::shared_ptr<const GraphData> graph = nullptr;    ///< Of tasks on a graph.
 };
 
 /// Where the data comes from, and how to read it.

@@ -1,0 +1,147 @@
+// Predictions and weights as lines of JSON, for the report and for programs.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "heed/base/words.hpp"
+#include "heed/train/evaluation.hpp"
+
+namespace heed {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+/// What stands at each position of the inputs, in words. Attention may be over something coarser
+/// than the words it was given (sentences, patches of a picture): that is an input of its own.
+class ShownInputs {
+ public:
+  explicit ShownInputs(const Example& example) : example_(example), inputs_(example.inputs) {
+    for (const auto& [name, view] : example.views) {
+      const auto whole = example.inputs.find(view.of);
+      if (whole == example.inputs.end()) continue;
+      const auto first = whole->second.begin();
+      inputs_[name] = {first + static_cast<std::ptrdiff_t>(view.begin),
+                       first + static_cast<std::ptrdiff_t>(view.end)};
+    }
+    for (const auto& [name, values] : example.values) {
+      if (values.width <= kShown) inputs_[name] = positions(values);
+    }
+  }
+
+  void add(const std::string& name, Words words) { inputs_[name] = std::move(words); }
+  bool has(const std::string& name) const { return inputs_.contains(name); }
+
+  /// The input with so many positions that a map calls `name`; "" stays "".
+  std::string name_of(const std::string& name, std::size_t count) {
+    if (!name.empty() && !has(name)) inputs_[name] = numbered(count);
+    if (name.empty() || inputs_.at(name).size() == count) return name;
+    const auto levels = example_.levels.find(name);
+    const bool sentences = levels != example_.levels.end() && !levels->second.empty() &&
+                           levels->second[0].size() == count && example_.inputs.contains(name);
+    const std::string shown = name + (sentences ? " (sentences)" : " (parts)");
+    if (!has(shown)) inputs_[shown] = sentences ? sentences_of(name) : numbered(count);
+    return inputs_.at(shown).size() == count ? shown : "";
+  }
+
+  Json to_json() const { return inputs_; }
+
+ private:
+  static constexpr std::int64_t kShown = 3;  // numbers; of more, the place alone is told
+
+  static Words numbered(std::size_t count) {
+    Words words;
+    for (std::size_t i = 1; i <= count; ++i) words.push_back(std::to_string(i));
+    return words;
+  }
+
+  static Words positions(const Values& values) {
+    Words words;
+    for (std::size_t i = 0; i < values.length(); ++i) {
+      Words numbers;
+      for (std::int64_t k = 0; k < values.width; ++k)
+        numbers.push_back(fmt::format(
+            "{:.2f}",
+            values.data[i * static_cast<std::size_t>(values.width) + static_cast<std::size_t>(k)]));
+      words.push_back(join(numbers, " "));
+    }
+    return words;
+  }
+
+  Words sentences_of(const std::string& name) const {
+    Words sentences;
+    auto word = example_.inputs.at(name).begin();
+    for (const std::int64_t length : example_.levels.at(name)[0]) {
+      sentences.push_back(join(Words(word, word + length), " "));
+      word += length;
+    }
+    return sentences;
+  }
+
+  const Example& example_;
+  std::map<std::string, Words> inputs_;
+};
+
+Json map_json(const TraceMap& map, ShownInputs& inputs) {
+  const auto shown = [&](const std::string& input, std::int64_t axis) {
+    const std::string name =
+        inputs.name_of(input, static_cast<std::size_t>(map.weights.size(axis)));
+    return name.empty() ? Json() : Json(name);
+  };
+  const bool asked = map.weights.dim() >= 2;
+  const Tensor flat = map.weights.flatten().to(torch::kFloat32).contiguous();
+  Json data = Json::array();
+  // Six digits are more than any picture shows, and halve the file.
+  for (std::int64_t i = 0; i < flat.numel(); ++i)
+    data.push_back(std::round(flat.data_ptr<float>()[i] * 1e6) / 1e6);
+  return {{"name", map.name},
+          {"axes", map.axes},
+          {"query_input", asked ? shown(map.query_input, -2) : Json()},
+          {"key_input", shown(map.key_input, -1)},
+          {"shape", map.weights.sizes().vec()},
+          {"data", std::move(data)}};
+}
+
+Json gold_json(const Example& example, const ShownInputs& inputs) {
+  Json gold;
+  if (!example.label.empty()) gold["label"] = example.label;
+  if (!example.target.empty()) gold["sequence"] = example.target;
+  if (gold.is_null()) return gold;
+  for (const auto& [name, weights] : example.gold) {
+    if (inputs.has(name)) gold["weights"][name] = weights;
+  }
+  return gold;
+}
+
+Json prediction_json(const LoadedRun& run, const Example& example, const Prediction& prediction) {
+  if (!prediction.probabilities.empty())
+    return {{"label", run.info.labels.at(prediction.label)},
+            {"probabilities", prediction.probabilities}};
+  if (!prediction.sequence.empty() || !example.target.empty())
+    return {{"sequence", prediction.sequence}};
+  return {{"number", prediction.number}};
+}
+
+}  // namespace
+
+std::string to_json_line(const LoadedRun& run, const Example& example,
+                         const Prediction& prediction) {
+  ShownInputs inputs(example);
+  // Rows of maps that are asked by what was written: its words, then the end.
+  if (!prediction.maps.empty() && !prediction.sequence.empty()) {
+    Words written = prediction.sequence;
+    written.emplace_back("</s>");
+    inputs.add("target", std::move(written));
+  }
+  Json maps = Json::array();
+  for (const TraceMap& map : prediction.maps) maps.push_back(map_json(map, inputs));
+  Json json{{"id", example.id}, {"inputs", inputs.to_json()}};
+  if (!maps.empty()) json["maps"] = std::move(maps);
+  if (Json gold = gold_json(example, inputs); !gold.is_null()) json["gold"] = std::move(gold);
+  json["prediction"] = prediction_json(run, example, prediction);
+  // Text that is not UTF-8 is refused by the readers; replace rather than throw if it gets here.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace heed
