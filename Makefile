@@ -36,7 +36,8 @@ format: setup ## format the sources in place
 docs: build ## docs/mechanisms.md from the registry
 	@$(PYTHON) tools/make_docs.py
 
-results: build ## long reproductions, whose tables are in docs/results.md: sorting, over-smoothing, the grid
+results: build ## long reproductions, whose tables are in docs/results.md: the examples on real data, sorting, over-smoothing, the grid
+	@tools/results
 	@ninja -C build bench_sorting bench_over_smoothing >/dev/null
 	@build/bench/bench_sorting && build/bench/bench_over_smoothing && tools/grid
 

@@ -93,7 +93,16 @@ def heed_epoch(folder, epochs):
     with tempfile.TemporaryDirectory() as scratch:
         (Path(scratch) / "config.toml").write_text(config)
         run = Path(scratch) / "run"
-        command = [ROOT / "build/heed", "train", Path(scratch) / "config.toml", "--out", run, "--threads", "1", "--quiet"]
+        command = [
+            ROOT / "build/heed",
+            "train",
+            Path(scratch) / "config.toml",
+            "--out",
+            run,
+            "--threads",
+            "1",
+            "--quiet",
+        ]
         subprocess.run(command, check=True, stdout=sys.stderr)
         lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     return min(line["seconds"] for line in lines if "epoch" in line)

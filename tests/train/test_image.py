@@ -53,7 +53,9 @@ def test_attention_to_patches_follows_its_teacher(heed, tmp_path):
 
 def test_a_film_is_frames_of_patches(heed, tmp_path):
     attention = 'mechanism = { id = "hierarchical", encoder = "bigru" }\nscore = "additive"'
-    test = train(heed, tmp_path, epochs=1, kind="image", data="builtin:video?size=60", vectors='"patches"', attention=attention)
+    test = train(
+        heed, tmp_path, epochs=1, kind="image", data="builtin:video?size=60", vectors='"patches"', attention=attention
+    )
     assert 0 <= test["accuracy"] <= 1 and 0 < test["correctness"] < 1
     maps = json.loads((tmp_path / "run" / "traces.jsonl").read_text().splitlines()[0])["maps"]
     assert [m["shape"] for m in maps] == [[1, 6, 216], [1, 1, 6]]

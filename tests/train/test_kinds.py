@@ -47,7 +47,9 @@ def lines(path):
 def test_rotatory_attention_tells_the_targets_of_a_sentence_apart(heed, tmp_path):
     config = config_of(tmp_path, "aspect", "reviews?size=1000")
     whole = train(heed, config, tmp_path / "whole", "train.epochs=4", "attention.mechanism=mean-pool")
-    rotatory = train(heed, config, tmp_path / "rotatory", "train.epochs=4", "attention.mechanism=rotatory", "feature.shared=false")
+    rotatory = train(
+        heed, config, tmp_path / "rotatory", "train.epochs=4", "attention.mechanism=rotatory", "feature.shared=false"
+    )
     assert rotatory["accuracy"] > 0.95
     assert rotatory["accuracy"] > whole["accuracy"] + 0.2, "the sentence alone does not tell which target is meant"
     names = {m["name"] for m in lines(tmp_path / "rotatory" / "traces.jsonl")[0]["maps"]}
@@ -79,7 +81,9 @@ def test_supervision_brings_attention_to_the_rationale(heed, tmp_path):
 def test_other_losses_on_attention_do_the_same(heed, tmp_path, loss):
     config = config_of(tmp_path, "classify", "reviews?size=400")
     free = train(heed, config, tmp_path / "free", "train.epochs=3")
-    taught = train(heed, config, tmp_path / "taught", "train.epochs=3", "train.supervise=2", f"train.supervise_loss={loss}")
+    taught = train(
+        heed, config, tmp_path / "taught", "train.epochs=3", "train.supervise=2", f"train.supervise_loss={loss}"
+    )
     assert taught["correctness"] > free["correctness"] + 0.1
 
 
@@ -87,7 +91,16 @@ def test_supervision_needs_gold_attention(heed, tmp_path):
     rows = "".join(f"word{i} good\tx\ttrain\nword{i} bad\ty\ttrain\n" for i in range(20))
     (tmp_path / "d.tsv").write_text("text\tlabel\tsplit\n" + rows)
     config = config_of(tmp_path, "classify", "reviews")
-    done = heed("train", config, "--out", tmp_path / "run", "--set", f"task.data={tmp_path / 'd.tsv'}", "--set", "train.supervise=1")
+    done = heed(
+        "train",
+        config,
+        "--out",
+        tmp_path / "run",
+        "--set",
+        f"task.data={tmp_path / 'd.tsv'}",
+        "--set",
+        "train.supervise=1",
+    )
     assert done.returncode == 2 and "no gold attention" in done.stderr
 
 
@@ -136,8 +149,12 @@ def test_averages_schedules_and_accumulation_resume_to_the_same_bits(heed, tmp_p
 
 
 def test_attention_that_does_not_fit_is_refused_before_it_is_computed(heed, tmp_path):
-    (tmp_path / "long.tsv").write_text("text\tlabel\tsplit\n" + ("a " * 3000 + "\tx\ttrain\n") * 3 + "b\ty\ttrain\nb\ty\ttrain\n")
-    config = config_of(tmp_path, "classify", "reviews", more='[attention]\nmechanism = "self-attention"\nscore = "location"')
+    (tmp_path / "long.tsv").write_text(
+        "text\tlabel\tsplit\n" + ("a " * 3000 + "\tx\ttrain\n") * 3 + "b\ty\ttrain\nb\ty\ttrain\n"
+    )
+    config = config_of(
+        tmp_path, "classify", "reviews", more='[attention]\nmechanism = "self-attention"\nscore = "location"'
+    )
     arguments = ["--set", f"task.data={tmp_path / 'long.tsv'}", "--set", "task.val_fraction=0.3"]
     done = heed("train", config, "--out", tmp_path / "run", *arguments, env={"HEED_MEMORY": "100000000"})
     assert done.returncode == 2, done.stdout
