@@ -91,7 +91,7 @@ std::vector<Field> config_fields(Config& c) {
       {"train",
        "precision",
        &c.train.precision,
-       "of matrix products in training",
+       "of the matrix products of vectors and features, in training",
        0,
        0,
        {"float32", "bfloat16"}},

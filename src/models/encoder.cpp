@@ -4,6 +4,7 @@
 
 #include "heed/base/error.hpp"
 #include "heed/models/task_model.hpp"
+#include "models/autocast.hpp"
 #include "models/sentences.hpp"
 
 namespace heed {
@@ -55,7 +56,10 @@ Tensor ages_of(const Input& x, const Tensor& ages) {
 }  // namespace
 
 EncoderImpl::EncoderImpl(const Config& config, const DataInfo& info, std::vector<std::string> names)
-    : names_(std::move(names)), pool_(config.feature.pool), dropout_(config.feature.dropout) {
+    : names_(std::move(names)),
+      pool_(config.feature.pool),
+      dropout_(config.feature.dropout),
+      half_(config.train.precision == "bfloat16") {
   std::int64_t width = 0;
   for (const InputInfo& input : info.inputs) {
     if (std::ranges::find(names_, input.name) == names_.end()) continue;
@@ -102,6 +106,7 @@ Input EncoderImpl::vectors_of(const Batch& batch, const std::string& name) {
 }
 
 Inputs EncoderImpl::forward(const Batch& batch) {
+  const Autocast precision(half_ && is_training());
   std::map<std::string, Input> whole;  // each input is read once, however many views it has
   const auto vectors = [&](const std::string& name) -> const Input& {
     const auto found = whole.find(name);
@@ -115,7 +120,9 @@ Inputs EncoderImpl::forward(const Batch& batch) {
         view == batch.views.end() ? vectors(name) : cut(vectors(view->second.of), view->second);
     x.name = name;
     FeatureModel& feature = feature_of(name);
-    x.data = encode_sentences(x, [&](const Input& part) { return feature.forward(part); });
+    x.data = encode_sentences(x, [&](const Input& part) {
+               return feature.forward(part);
+             }).to(torch::kFloat32);
     if (pool_ != "none") {
       const bool several = !x.levels.empty();
       x = pool_sentences(x, pool_);

@@ -6,10 +6,31 @@
 
 namespace heed {
 
+namespace {
+
+/// [Q, K] the mean over heads.
+Tensor mean_of_heads(const TraceMap& map) {
+  return map.weights.flatten(0, -3).to(torch::kFloat64).mean(0);
+}
+
+/// The weight of each row of a map: that of the sentence it stands for, where a map over as many
+/// keys as this one has rows says so; else all count alike.
+Tensor row_weights(const std::vector<TraceMap>& maps, std::int64_t rows, std::int64_t keys) {
+  for (const TraceMap& above : maps) {
+    if (rows > 1 && rows != keys && above.weights.dim() >= 3 && above.weights.size(-1) == rows)
+      return mean_of_heads(above).mean(0);
+  }
+  return torch::full({rows}, 1.0 / static_cast<double>(rows), torch::kFloat64);
+}
+
+}  // namespace
+
 std::vector<double> token_weights(const Prediction& prediction, std::size_t tokens) {
   for (const TraceMap& map : prediction.maps) {
-    if (map.weights.size(-1) != static_cast<std::int64_t>(tokens)) continue;
-    const Tensor mean = map.weights.flatten(0, -2).to(torch::kFloat64).mean(0).contiguous();
+    const auto keys = static_cast<std::int64_t>(tokens);
+    if (map.weights.dim() < 3 || map.weights.size(-1) != keys || map.weights.numel() == 0) continue;
+    const Tensor rows = mean_of_heads(map);
+    const Tensor mean = rows.t().mv(row_weights(prediction.maps, rows.size(0), keys)).contiguous();
     return {mean.data_ptr<double>(), mean.data_ptr<double>() + mean.numel()};
   }
   return {};

@@ -85,6 +85,7 @@ void Optimiser::update(Group& group, double lr, double scale) {
   }
   if (parameters.empty()) return;
   if (train_.optimiser == "sgd") {
+    if (train_.momentum == 0) first.clear();
     at::_fused_sgd_(parameters, gradients, first, train_.weight_decay, train_.momentum, lr,
                     /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false,
                     /*is_first_step=*/false);

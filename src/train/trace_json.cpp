@@ -45,6 +45,14 @@ class ShownInputs {
     return inputs_.at(shown).size() == count ? shown : "";
   }
 
+  /// The input whose sentences these are; "" when none has so many.
+  std::string in_sentences(std::size_t count) const {
+    for (const auto& [name, levels] : example_.levels) {
+      if (count > 1 && !levels.empty() && levels[0].size() == count) return name;
+    }
+    return "";
+  }
+
   Json to_json() const { return inputs_; }
 
  private:
@@ -85,8 +93,9 @@ class ShownInputs {
 
 Json map_json(const TraceMap& map, ShownInputs& inputs) {
   const auto shown = [&](const std::string& input, std::int64_t axis) {
+    const auto count = static_cast<std::size_t>(map.weights.size(axis));
     const std::string name =
-        inputs.name_of(input, static_cast<std::size_t>(map.weights.size(axis)));
+        inputs.name_of(input.empty() ? inputs.in_sentences(count) : input, count);
     return name.empty() ? Json() : Json(name);
   };
   const bool asked = map.weights.dim() >= 2;

@@ -1,7 +1,5 @@
 #include "heed/train/trainer.hpp"
 
-#include <ATen/autocast_mode.h>
-
 #include <chrono>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -59,26 +57,6 @@ Config checked_folder(Config config, const RunFiles& files, bool resume) {
   make_writable_folder(files.folder / "state");
   return config;
 }
-
-/// Matrix products in bfloat16 while it lives.
-class Autocast {
- public:
-  explicit Autocast(bool on) : on_(on) { set(on_); }
-  ~Autocast() {
-    if (!on_) return;
-    set(false);
-    at::autocast::clear_cache();
-  }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-
- private:
-  static void set(bool on) {
-    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
-    at::autocast::set_autocast_enabled(at::kCPU, on);
-  }
-  bool on_;
-};
 
 /// One training: what the epochs share.
 class Trainer {
@@ -161,11 +139,7 @@ class Trainer {
   double learn(const std::vector<std::size_t>& indices, double parts) {
     const Batch batch = collate(data_.train, indices, run_.info);
     Trace trace = config_.train.supervise > 0 ? Trace::differentiable() : Trace();
-    Tensor each;
-    {
-      const Autocast precision(config_.train.precision == "bfloat16");
-      each = run_.model->losses(batch, trace).to(torch::kFloat32);
-    }
+    const Tensor each = run_.model->losses(batch, trace);
     Tensor whole = each.mean() + reinforce_->loss(trace.choices(), -each.detach());
     for (const LossTerm& term : trace.losses()) whole = whole + term.value(batch.labels);
     if (config_.train.supervise > 0) {

@@ -29,6 +29,7 @@ class EncoderImpl : public torch::nn::Module {
   std::string pool_;
   Tensor ages_;  // [time, dim] a vector for the last sentence, the one before …
   double dropout_;
+  bool half_;  // train its matrix products in bfloat16; what it gives is float32
   std::int64_t dim_ = 0;
 };
 TORCH_MODULE(Encoder);

@@ -24,7 +24,8 @@ Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
                     const EvaluateOptions& options = {});
 
 /// The weight of each of so many tokens: the mean over heads and queries of the first map that has
-/// them. A wiring may also weigh embeddings, sentences or its own contexts; empty: nothing else.
+/// them, where a row for each sentence counts by the sentence's own weight. A wiring may also weigh
+/// embeddings, sentences or its own contexts; empty: nothing else.
 std::vector<double> token_weights(const Prediction& prediction, std::size_t tokens);
 
 /// What the kind of task is measured by: the first tells which epoch is best. Of labels accuracy
