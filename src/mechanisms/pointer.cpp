@@ -233,7 +233,26 @@ class PointerReader : public Mechanism {
 
 }  // namespace
 
+std::vector<OptionInfo> pointer_options() {
+  return {{.name = "cell",
+           .fallback = std::string("lstm"),
+           .doc = "the decoder",
+           .choices = {"lstm", "gru"}},
+          {.name = "state",
+           .fallback = std::int64_t{0},
+           .doc = "width of the decoder; 0 = the features'",
+           .min = 0,
+           .max = 65536},
+          {.name = "repeat", .fallback = false, .doc = "whether a place may be pointed at again"}};
+}
+
 PartInfo pointer() {
+  std::vector<OptionInfo> options = pointer_options();
+  options.insert(options.begin(), {.name = "steps",
+                                   .fallback = std::int64_t{3},
+                                   .doc = "how often it points before it answers",
+                                   .min = 1,
+                                   .max = 1024});
   return {
       .id = "pointer",
       .group = Group::mechanism,
@@ -247,23 +266,7 @@ PartInfo pointer() {
       .memory = "O(T N)",
       .advice = "the answer is a sequence of places in the input",
       .suits = {"index-output"},
-      .options = {{.name = "steps",
-                   .fallback = std::int64_t{3},
-                   .doc = "how often it points before it answers",
-                   .min = 1,
-                   .max = 1024},
-                  {.name = "cell",
-                   .fallback = std::string("lstm"),
-                   .doc = "the decoder",
-                   .choices = {"lstm", "gru"}},
-                  {.name = "state",
-                   .fallback = std::int64_t{0},
-                   .doc = "width of the decoder; 0 = the features'",
-                   .min = 0,
-                   .max = 65536},
-                  {.name = "repeat",
-                   .fallback = false,
-                   .doc = "whether a place may be pointed at again"}},
+      .options = std::move(options),
       .promises = "the decoder is torch's",
       .make = MakeMechanism([](const MechanismProblem& problem) -> std::shared_ptr<Mechanism> {
         return std::make_shared<PointerReader>(problem);

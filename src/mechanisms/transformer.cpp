@@ -207,6 +207,14 @@ class Transformer : public Mechanism {
 
 }  // namespace
 
+OptionInfo ffn_option() {
+  return {.name = "ffn",
+          .fallback = std::int64_t{0},
+          .doc = "width of the feed-forward layer; 0 = four times the features'",
+          .min = 0,
+          .max = 1 << 20};
+}
+
 PartInfo transformer() {
   OptionInfo act = act_option();
   act.fallback = std::string("relu");
@@ -225,11 +233,7 @@ PartInfo transformer() {
       .suits = {"pairs", "much-data"},
       .options =
           {{.name = "layers", .fallback = std::int64_t{2}, .doc = "how many", .min = 1, .max = 256},
-           {.name = "ffn",
-            .fallback = std::int64_t{0},
-            .doc = "width of the feed-forward layer; 0 = four times the features'",
-            .min = 0,
-            .max = 1 << 20},
+           ffn_option(),
            act,
            {.name = "norm",
             .fallback = std::string("post"),

@@ -1,4 +1,5 @@
 // The output models a config may name.
+#include "heed/mechanisms/pointer.hpp"
 #include "heed/models/sequence_decoder.hpp"
 #include "models/parts.hpp"
 
@@ -75,21 +76,12 @@ PartInfo transformer_output() {
 }
 
 PartInfo pointer_output() {
+  std::vector<OptionInfo> options = pointer_options();
+  options.push_back(beam_option());
   return output(
       "pointer", "Pointer decoder",
       R"(p(y_t = l) = \mathrm{softmax}_l(\mathrm{score}(s_t, f_l)), \; s_{t+1} = \mathrm{LSTM}(f_{y_t}, s_t))",
-      "Vinyals et al. 2015, eq. 3", "a sequence of places in the input",
-      {{.name = "cell",
-        .fallback = std::string("lstm"),
-        .doc = "the decoder",
-        .choices = {"lstm", "gru"}},
-       {.name = "state",
-        .fallback = std::int64_t{0},
-        .doc = "width of the decoder; 0 = the features'",
-        .min = 0,
-        .max = 65536},
-       {.name = "repeat", .fallback = false, .doc = "whether a place may be pointed at again"},
-       beam_option()});
+      "Vinyals et al. 2015, eq. 3", "a sequence of places in the input", std::move(options));
 }
 
 }  // namespace

@@ -115,7 +115,10 @@ Json map_json(const TraceMap& map, ShownInputs& inputs) {
 Json gold_json(const Example& example, const ShownInputs& inputs) {
   Json gold;
   if (!example.label.empty()) gold["label"] = example.label;
-  if (!example.target.empty()) gold["sequence"] = example.target;
+  if (!example.target.empty()) {
+    gold["sequence"] = example.target;
+    if (example.label.empty()) gold["label"] = join(example.target, " ");
+  }
   if (gold.is_null()) return gold;
   for (const auto& [name, weights] : example.gold) {
     if (inputs.has(name)) gold["weights"][name] = weights;
@@ -123,13 +126,14 @@ Json gold_json(const Example& example, const ShownInputs& inputs) {
   return gold;
 }
 
+/// Every answer has a label, which is what is shown; what it is made of comes beside it.
 Json prediction_json(const LoadedRun& run, const Example& example, const Prediction& prediction) {
   if (!prediction.probabilities.empty())
     return {{"label", run.info.labels.at(prediction.label)},
             {"probabilities", prediction.probabilities}};
   if (!prediction.sequence.empty() || !example.target.empty())
-    return {{"sequence", prediction.sequence}};
-  return {{"number", prediction.number}};
+    return {{"label", join(prediction.sequence, " ")}, {"sequence", prediction.sequence}};
+  return {{"label", fmt::format("{:.4g}", prediction.number)}, {"number", prediction.number}};
 }
 
 }  // namespace

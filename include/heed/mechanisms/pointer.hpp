@@ -14,6 +14,9 @@ struct PointerOptions {
   bool repeat = false;         // false: a place is pointed at once
 };
 
+/// The options cell, state and repeat, wherever a pointer is made from a config.
+std::vector<OptionInfo> pointer_options();
+
 /// Places in the input: 0 … N − 1, then N, the end, then −1.
 struct Pointed {
   Tensor places;  // [B, T]

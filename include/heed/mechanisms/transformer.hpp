@@ -18,6 +18,9 @@ struct TransformerOptions {
   double dropout = 0;       // on what a sublayer adds, and inside the feed-forward one
 };
 
+/// The option `ffn`, wherever layers are made from a config.
+OptionInfo ffn_option();
+
 /// x ← norm(x + sublayer(x)), or x + sublayer(norm(x)): attention to oneself, then, in a decoder,
 /// attention to a memory, then the feed-forward layer.
 class TransformerLayerImpl : public torch::nn::Module {
