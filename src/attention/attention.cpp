@@ -103,6 +103,36 @@ Tensor AttentionImpl::scores(const Asking& asking) {
   return found;
 }
 
+namespace {
+
+/// Weights [B, H, Q, K]; or [B, H, Q, K, D], of which the reader sees the mean.
+void record_weights(const Asking& asking, const Tensor& found, const TraceSlot& slot) {
+  const bool each = found.dim() == 5;
+  const Tensor weights = each ? found.mean(-1) : found;
+  if (asking.see) asking.see(weights);
+  slot.record({.axes = {"head", "query", "key"},
+               .query_input = asking.query.name,
+               .key_input = asking.keys.name,
+               .weights = weights,
+               .query_lengths = asking.query.lengths,
+               .key_lengths = asking.keys.lengths,
+               .features = each ? found : Tensor()});
+}
+
+/// The context of weights that were given for every feature, [B, H, Q, K, D].
+Tensor weigh_features(const Asking& asking, const Tensor& values, const Tensor& given,
+                      const TraceSlot& slot) {
+  if (slot.wanted() || asking.see) record_weights(asking, given, slot);
+  const bool heads_axis = values.dim() == 4;
+  const Tensor each = heads_axis ? values : values.unsqueeze(1);
+  const Tensor context = (given * each.unsqueeze(2)).sum(3);  // [B, H, Q, D]
+  if (heads_axis) return context;
+  const bool single = !asking.query.data.defined() || asking.query.data.dim() == 2;
+  return single ? context.squeeze(1).squeeze(1) : context.squeeze(1);
+}
+
+}  // namespace
+
 Tensor AttentionImpl::attend(const Asking& asking, const TraceSlot& slot) {
   const Tensor& query = asking.query.data;
   const Input& keys = asking.keys;
@@ -131,8 +161,10 @@ Tensor AttentionImpl::attend(const Asking& asking, const TraceSlot& slot) {
     // [B, K], [B, Q, K] or [B, H, Q, K], as the tensors have it.
     if (given.dim() == 2) given = given.unsqueeze(1);
     if (heads_axis && given.dim() == 3) given = given.unsqueeze(1);
+    if (given.dim() == 5) return weigh_features(asking, values, given, slot);
     if (!heads_axis && given.dim() == 4) given = given.squeeze(1);
     options.weights = given;
+    options.dimensionality = "single";  // one weight a key, for all features
     options.params.clear();
   } else if (asking.weigh) {
     AttendOptions scores = options;
@@ -148,17 +180,8 @@ Tensor AttentionImpl::attend(const Asking& asking, const TraceSlot& slot) {
   options.want.choice_entropy = chooses && learning_->entropy > 0;
   const AttendResult result = heed::attend(queries, keys.data, values, options);
   if (options.want.weights) {
-    // Of a weight for every feature the reader sees the mean.
-    const Tensor mean =
-        config_.dimensionality == "multi" ? result.weights.mean(-1) : result.weights;
-    const Tensor weights = heads_axis ? mean : mean.unsqueeze(1);
-    if (asking.see) asking.see(weights);
-    slot.record({.axes = {"head", "query", "key"},
-                 .query_input = asking.query.name,
-                 .key_input = keys.name,
-                 .weights = weights,
-                 .query_lengths = asking.query.lengths,
-                 .key_lengths = keys.lengths});
+    const Tensor found = heads_axis ? result.weights : result.weights.unsqueeze(1);
+    record_weights(asking, found, slot);
   }
   if (chooses) {
     Choice choice{.name = {}, .logp = sum_of_rows(result.logp, asking.query)};

@@ -8,6 +8,7 @@ void add_advise(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_describe(CLI::App& app);
 void add_demo(CLI::App& app);
+void add_explain(CLI::App& app);
 void add_import(CLI::App& app);
 void add_list(CLI::App& app);
 void add_train(CLI::App& app);

@@ -19,16 +19,26 @@ void check(std::span<const double> a, std::span<const double> b) {
 
 double pairs(double n) { return n * (n - 1) / 2; }
 
-/// Pairs inside runs of equal neighbours.
+/// What runs of n equal values take from the pairs, and from the variance of their exchanges.
+struct Ties {
+  double pairs = 0;    // Σ n (n − 1) / 2
+  double triples = 0;  // Σ n (n − 1) (n − 2)
+  double spread = 0;   // Σ n (n − 1) (2 n + 5)
+};
+
+/// Runs of equal neighbours.
 template <class Equal>
-double tied_pairs(std::span<const std::size_t> order, Equal equal) {
-  double tied = 0;
+Ties count_ties(std::span<const std::size_t> order, Equal equal) {
+  Ties ties;
   for (std::size_t start = 0, i = 1; i <= order.size(); ++i) {
     if (i < order.size() && equal(order[start], order[i])) continue;
-    tied += pairs(static_cast<double>(i - start));
+    const auto n = static_cast<double>(i - start);
+    ties.pairs += pairs(n);
+    ties.triples += n * (n - 1) * (n - 2);
+    ties.spread += n * (n - 1) * (2 * n + 5);
     start = i;
   }
-  return tied;
+  return ties;
 }
 
 /// Sorts `values` by merging and counts the exchanges a bubble sort would need.
@@ -64,30 +74,82 @@ std::vector<double> ranks(std::span<const double> values) {
   return result;
 }
 
-}  // namespace
+/// What τ and its chance are made of.
+struct Counts {
+  double discordant = 0;
+  Ties in_a, in_b, in_both;
+};
 
-std::optional<double> kendall_tau(std::span<const double> a, std::span<const double> b) {
+Counts count_pairs(std::span<const double> a, std::span<const double> b) {
   check(a, b);
+  Counts counts;
   std::vector<std::size_t> order(a.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, [&](std::size_t i, std::size_t j) {
     return a[i] != a[j] ? a[i] < a[j] : b[i] < b[j];
   });
-  const double tied_a = tied_pairs(order, [&](auto i, auto j) { return a[i] == a[j]; });
-  const double tied_both =
-      tied_pairs(order, [&](auto i, auto j) { return a[i] == a[j] && b[i] == b[j]; });
+  counts.in_a = count_ties(order, [&](auto i, auto j) { return a[i] == a[j]; });
+  counts.in_both = count_ties(order, [&](auto i, auto j) { return a[i] == a[j] && b[i] == b[j]; });
   std::vector<double> sorted;
   sorted.reserve(order.size());
   for (const std::size_t i : order) sorted.push_back(b[i]);
-  const double discordant = count_exchanges(sorted);
+  counts.discordant = count_exchanges(sorted);
   std::ranges::sort(order, {}, [&](std::size_t i) { return b[i]; });
-  const double tied_b = tied_pairs(order, [&](auto i, auto j) { return b[i] == b[j]; });
+  counts.in_b = count_ties(order, [&](auto i, auto j) { return b[i] == b[j]; });
+  return counts;
+}
 
+/// Concordant pairs less discordant ones.
+double surplus(const Counts& c, double all) {
+  return all - c.in_a.pairs - c.in_b.pairs + c.in_both.pairs - 2 * c.discordant;
+}
+
+/// The share of the orders of n values that are as many exchanges from a sorted or a reversed one
+/// as these, or fewer; `exchanges` at most half the pairs.
+double exact_chance(std::size_t n, std::size_t exchanges) {
+  std::vector<double> share(exchanges + 1, 0.0);  // of the orders of m values, by exchanges
+  share[0] = 1;
+  for (std::size_t m = 2; m <= n; ++m) {
+    std::vector<double> next(exchanges + 1, 0.0);
+    double window = 0;  // the m-th value stands before 0 … m − 1 of the others
+    for (std::size_t e = 0; e <= exchanges; ++e) {
+      window += share[e];
+      if (e >= m) window -= share[e - m];
+      next[e] = std::max(0.0, window) / static_cast<double>(m);
+    }
+    share = next;
+  }
+  return std::min(1.0, 2 * std::accumulate(share.begin(), share.end(), 0.0));
+}
+
+}  // namespace
+
+std::optional<double> kendall_tau(std::span<const double> a, std::span<const double> b) {
+  const Counts counts = count_pairs(a, b);
   const double all = pairs(static_cast<double>(a.size()));
-  if (all == tied_a || all == tied_b) return std::nullopt;
-  const double difference = all - tied_a - tied_b + tied_both - 2 * discordant;
-  const double tau = difference / std::sqrt(all - tied_a) / std::sqrt(all - tied_b);
+  if (all == counts.in_a.pairs || all == counts.in_b.pairs) return std::nullopt;
+  const double tau = surplus(counts, all) / std::sqrt(all - counts.in_a.pairs) /
+                     std::sqrt(all - counts.in_b.pairs);
   return std::clamp(tau, -1.0, 1.0);  // the two roots may round past it
+}
+
+double kendall_p_value(std::span<const double> a, std::span<const double> b) {
+  const Counts counts = count_pairs(a, b);
+  const auto n = static_cast<double>(a.size());
+  const double all = pairs(n);
+  if (all == counts.in_a.pairs || all == counts.in_b.pairs) return 1;
+  const double exchanges = std::min(counts.discordant, all - counts.discordant);
+  const bool ties = counts.in_a.pairs > 0 || counts.in_b.pairs > 0;
+  if (!ties && (a.size() <= 33 || exchanges <= 1)) {
+    // Just as many of each: every order is at least as far from 0.
+    if (2 * counts.discordant == all) return 1;
+    return exact_chance(a.size(), static_cast<std::size_t>(exchanges));
+  }
+  const double base = n * (n - 1) * (2 * n + 5);
+  double variance = (base - counts.in_a.spread - counts.in_b.spread) / 18 +
+                    2 * counts.in_a.pairs * counts.in_b.pairs / (n * (n - 1));
+  if (n > 2) variance += counts.in_a.triples * counts.in_b.triples / (9 * n * (n - 1) * (n - 2));
+  return std::erfc(std::abs(surplus(counts, all)) / std::sqrt(2 * variance));
 }
 
 std::optional<double> spearman_rho(std::span<const double> a, std::span<const double> b) {

@@ -93,7 +93,7 @@ FeatureModel& EncoderImpl::feature_of(const std::string& name) {
   return shared_ ? *shared_ : *features_.at(name);
 }
 
-Input EncoderImpl::vectors_of(const Batch& batch, const std::string& name) {
+Input EncoderImpl::vectors(const Batch& batch, const std::string& name) {
   const auto input = batch.inputs.find(name);
   HEED_CHECK(input != batch.inputs.end(), "model: the batch has no input '{}'", name);
   const auto numbers = numbers_.find(name);
@@ -105,19 +105,24 @@ Input EncoderImpl::vectors_of(const Batch& batch, const std::string& name) {
   return vectors;
 }
 
-Inputs EncoderImpl::forward(const Batch& batch) {
+Inputs EncoderImpl::forward(const Batch& batch, Trace& trace) {
   const Autocast precision(half_ && is_training());
   std::map<std::string, Input> whole;  // each input is read once, however many views it has
-  const auto vectors = [&](const std::string& name) -> const Input& {
+  const auto read = [&](const std::string& name) -> const Input& {
     const auto found = whole.find(name);
-    return found != whole.end() ? found->second
-                                : whole.emplace(name, vectors_of(batch, name)).first->second;
+    if (found != whole.end()) return found->second;
+    Input& x = whole.emplace(name, vectors(batch, name)).first->second;
+    if (const Tensor given = trace["vectors/" + name].replacement(); given.defined()) {
+      HEED_CHECK(given.sizes() == x.data.sizes(), "vectors of '{}': {} were given for {}", name,
+                 shape_text(given), shape_text(x.data));
+      x.data = given;
+    }
+    return x;
   };
   Inputs inputs;
   for (const std::string& name : names_) {
     const auto view = batch.views.find(name);
-    Input x =
-        view == batch.views.end() ? vectors(name) : cut(vectors(view->second.of), view->second);
+    Input x = view == batch.views.end() ? read(name) : cut(read(view->second.of), view->second);
     x.name = name;
     FeatureModel& feature = feature_of(name);
     x.data = encode_sentences(x, [&](const Input& part) {

@@ -58,11 +58,15 @@ LabelModel::LabelModel(const Config& config, const DataInfo& info)
     output_ = register_module("output", torch::nn::Linear(attention_->output_dim(), labels));
 }
 
-Tensor LabelModel::context(const Batch& batch, Trace& trace) {
-  Inputs inputs = encoder_->forward(batch);
+Inputs LabelModel::features(const Batch& batch, Trace& trace) {
+  Inputs inputs = encoder_->forward(batch, trace);
   if (specialised_) inputs.query = specialised_query(*specialised_, inputs);
   if (query_.defined()) inputs.query = query_.expand({batch.size(), -1});
-  const Context context = attention_->forward(inputs, trace);
+  return inputs;
+}
+
+Tensor LabelModel::attend(const Inputs& features, Trace& trace) {
+  const Context context = attention_->forward(features, trace);
   trace.check_replacements_used();
   HEED_CHECK(
       context.dim() == 2,
@@ -72,9 +76,17 @@ Tensor LabelModel::context(const Batch& batch, Trace& trace) {
   return torch::dropout(context, output_ ? dropout_ : 0, is_training());
 }
 
-Tensor LabelModel::forward(const Batch& batch, Trace& trace) {
-  const Tensor found = context(batch, trace);
+Tensor LabelModel::context(const Batch& batch, Trace& trace) {
+  return attend(features(batch, trace), trace);
+}
+
+Tensor LabelModel::logits(const Inputs& features, Trace& trace) {
+  const Tensor found = attend(features, trace);
   return output_ ? output_->forward(found) : found;
+}
+
+Tensor LabelModel::forward(const Batch& batch, Trace& trace) {
+  return logits(features(batch, trace), trace);
 }
 
 Tensor LabelModel::losses(const Batch& batch, Trace& trace) {

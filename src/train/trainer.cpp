@@ -61,7 +61,8 @@ Config checked_folder(Config config, const RunFiles& files, bool resume) {
 /// One training: what the epochs share.
 class Trainer {
  public:
-  Trainer(const Config& config, const fs::path& out, bool resume, TrainObserver& observer)
+  Trainer(const Config& config, const fs::path& out, bool resume, TrainObserver& observer,
+          const MakeModel& make)
       : files_{out},
         config_(checked_folder(with_absolute_paths(config), files_, resume)),
         observer_(observer),
@@ -73,7 +74,7 @@ class Trainer {
     run_.info = data_info(config_, data_);
     for (auto* part : {&data_.train, &data_.val, &data_.test})
       *part = run_.info.seen(std::move(*part));
-    run_.model = make_task_model(config_, run_.info);
+    run_.model = make(config_, run_.info);
     observer_.on_data(data_.train.size(), data_.val.size(), data_.test.size());
   }
 
@@ -263,8 +264,9 @@ class Trainer {
 
 }  // namespace
 
-TrainResult train(const Config& config, const fs::path& out, bool resume, TrainObserver& observer) {
-  return Trainer(config, out, resume, observer).run();
+TrainResult train(const Config& config, const fs::path& out, bool resume, TrainObserver& observer,
+                  const MakeModel& make) {
+  return Trainer(config, out, resume, observer, make).run();
 }
 
 }  // namespace heed

@@ -194,6 +194,7 @@ std::vector<Case> all_cases() {
       if (try_make(info, parts)) cases.push_back({.info = info, .parts = parts, .label = label});
     };
     for (const auto& [label, queries] : ways_to_ask()) add(label, {.queries = queries});
+    add("features", {.dimensionality = "multi"});
     for (const OptionInfo& option : info.options) {
       if (const auto* number = std::get_if<std::int64_t>(&option.fallback))
         add("option_" + option.name, {.mechanism = {info.id, {{option.name, *number + 1}}}});

@@ -13,13 +13,19 @@ class EncoderImpl : public torch::nn::Module {
   /// `names`: the inputs somebody will look at; the others are not computed.
   EncoderImpl(const Config& config, const DataInfo& info, std::vector<std::string> names);
 
-  Inputs forward(const Batch& batch);
+  /// Vectors given in the trace as "vectors/NAME" are used in place of the input's own.
+  Inputs forward(const Batch& batch, Trace& trace);
+  Inputs forward(const Batch& batch) {
+    Trace nobody;
+    return forward(batch, nobody);
+  }
+  /// The vectors of one input, [B, L, D], as the feature model is given them.
+  Input vectors(const Batch& batch, const std::string& name);
   /// The width of every input it gives.
   std::int64_t output_dim() const { return dim_; }
 
  private:
   FeatureModel& feature_of(const std::string& name);
-  Input vectors_of(const Batch& batch, const std::string& name);
 
   std::vector<std::string> names_;
   std::map<std::string, std::shared_ptr<VectorModel>> numbers_;  // inputs of numbers

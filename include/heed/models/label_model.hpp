@@ -19,13 +19,20 @@ class LabelModel : public TaskModel {
   const Mechanism& attention() const override { return *attention_; }
 
   /// Logits [B, labels].
-  Tensor forward(const Batch& batch, Trace& trace);
+  virtual Tensor forward(const Batch& batch, Trace& trace);
+  /// The first half of `forward`: all that attention sees.
+  Inputs features(const Batch& batch, Trace& trace);
+  /// The second half: attention and the output model.
+  Tensor logits(const Inputs& features, Trace& trace);
+  const Encoder& encoder() const { return encoder_; }
   /// What attention made of the inputs, [B, D], ready for the output model.
   Tensor context(const Batch& batch, Trace& trace);
   /// Holds nothing where attention gives the logits itself.
   const torch::nn::Linear& output() const { return output_; }
 
  private:
+  Tensor attend(const Inputs& features, Trace& trace);
+
   Encoder encoder_{nullptr};
   std::shared_ptr<Mechanism> attention_;
   Tensor query_;  // undefined: the mechanism asks with nothing, or another input asks

@@ -1,10 +1,11 @@
 #pragma once
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "heed/models/config.hpp"
+#include "heed/models/task_model.hpp"
 
 namespace heed {
 
@@ -36,12 +37,15 @@ struct TrainResult {
   double seconds = 0;
 };
 
+/// Makes the model that is trained; what it saves must load as the config's own.
+using MakeModel = std::function<std::shared_ptr<TaskModel>(const Config&, const DataInfo&)>;
+
 /// Trains `config` into the run directory `out`, evaluates the best epoch (by validation) on the
 /// test part, and writes predictions and traces.
 ///
 /// A killed run goes on with `resume`; at the same thread count it ends with the same bits as an
 /// undisturbed one. Without `resume` a directory that holds a run is an InputError.
 TrainResult train(const Config& config, const std::filesystem::path& out, bool resume,
-                  TrainObserver& observer);
+                  TrainObserver& observer, const MakeModel& make = make_task_model);
 
 }  // namespace heed
