@@ -15,26 +15,26 @@ struct Meaning {
   std::string_view text, target;
 };
 
-constexpr Meaning kNouns[] = {{"dog", "kalo"},   {"cat", "miru"},   {"bird", "pisu"},
-                              {"boy", "nenu"},   {"girl", "doma"},  {"farmer", "hano"},
-                              {"king", "rego"},  {"horse", "tavo"}, {"doctor", "lupa"},
-                              {"driver", "beko"}};
+constexpr Meaning kLanguageNouns[] = {{"dog", "kalo"},   {"cat", "miru"},   {"bird", "pisu"},
+                                      {"boy", "nenu"},   {"girl", "doma"},  {"farmer", "hano"},
+                                      {"king", "rego"},  {"horse", "tavo"}, {"doctor", "lupa"},
+                                      {"driver", "beko"}};
 constexpr Meaning kAdjectives[] = {{"big", "gran"}, {"small", "pico"}, {"old", "vena"},
                                    {"red", "rosi"}, {"blue", "blau"},  {"happy", "feli"}};
 constexpr Meaning kVerbs[] = {{"see", "vide"},  {"like", "ama"},   {"follow", "sekve"},
                               {"hear", "auda"}, {"find", "trova"}, {"help", "porta"}};
 constexpr Meaning kPrepositions[] = {{"in", "en"}, {"near", "apu"}, {"behind", "post"}};
-constexpr Meaning kPlaces[] = {{"garden", "jardo"}, {"river", "fluvo"}, {"house", "domo"}};
-constexpr Meaning kAdverbs[] = {{"today", "hodi"}, {"often", "ofte"}, {"now", "nun"}};
+constexpr Meaning kLocations[] = {{"garden", "jardo"}, {"river", "fluvo"}, {"house", "domo"}};
+constexpr Meaning kLanguageAdverbs[] = {{"today", "hodi"}, {"often", "ofte"}, {"now", "nun"}};
 
 using Links = std::vector<std::pair<std::size_t, std::size_t>>;
 
 /// A stretch of the translation; a word knows the place it translates.
 using Said = std::vector<std::pair<std::string, std::size_t>>;
 
-class Sentence {
+class BilingualSentence {
  public:
-  explicit Sentence(Random& random) : random_(random) {
+  explicit BilingualSentence(Random& random) : random_(random) {
     const bool many = random_.chance(0.3);
     const Said subject = phrase(many);
     const bool negated = random_.chance(0.3);
@@ -50,7 +50,7 @@ class Sentence {
     const Said object = phrase(random_.chance(0.3));
     Said place, adverb;
     if (random_.chance(0.5)) {
-      const Meaning &where = pick(kPrepositions), &what = pick(kPlaces);
+      const Meaning &where = pick(kPrepositions), &what = pick(kLocations);
       say(where.text);
       say("the");
       say(what.text);
@@ -58,7 +58,7 @@ class Sentence {
                {std::string(where.target), text_.size() - 3}};
     }
     if (random_.chance(0.5)) {
-      const Meaning& when = pick(kAdverbs);
+      const Meaning& when = pick(kLanguageAdverbs);
       say(when.text);
       adverb = {{std::string(when.target), text_.size() - 1}};
     }
@@ -94,7 +94,7 @@ class Sentence {
       say(how.text);
       adjective = {{std::string(how.target) + ending, text_.size() - 1}};
     }
-    const Meaning& noun = pick(kNouns);
+    const Meaning& noun = pick(kLanguageNouns);
     say(std::string(noun.text) + (many ? "s" : ""));
     said.emplace_back(std::string(noun.target) + ending, text_.size() - 1);
     said.insert(said.end(), adjective.begin(), adjective.end());
@@ -120,7 +120,7 @@ Dataset language(const CorpusOptions& options) {
   return generate("translate", {}, {{.name = "text"}}, options, [&](Random& random) {
     Example example;
     do {
-      example = Sentence(random).example();
+      example = BilingualSentence(random).example();
     } while (!seen.insert(join(example.inputs["text"], " ")).second);
     return example;
   });

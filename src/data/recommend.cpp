@@ -28,7 +28,7 @@ struct User {
 
 /// The users of one file in the order of their first rows, items in order of time or of rows. Items
 /// are called by the file's name too, so that two domains never share one.
-struct Domain {
+struct ItemDomain {
   std::vector<std::string> order;
   std::unordered_map<std::string, User> users;
 };
@@ -41,7 +41,7 @@ double parse_time(const std::string& text, const std::string& where) {
   return time;
 }
 
-Domain read_domain(const DataSource& source, const std::string& name) {
+ItemDomain read_domain(const DataSource& source, const std::string& name) {
   const fs::path file = find_file(name, source.base);
   const std::vector<Column> columns =
       wanted_columns(source, kListColumns, std::vector<std::string>{"user", "item", "split"});
@@ -56,7 +56,7 @@ Domain read_domain(const DataSource& source, const std::string& name) {
     rows.push_back({at, std::move(row)});
   }
   std::ranges::stable_sort(rows, {}, &Taken::time);
-  Domain domain;
+  ItemDomain domain;
   for (const auto& [time, row] : rows) {
     const std::string where = at_line(file, row.line);
     const auto cell = [&](std::size_t column) {
@@ -84,7 +84,7 @@ Domain read_domain(const DataSource& source, const std::string& name) {
 /// Makes examples of users.
 class Asker {
  public:
-  Asker(const std::vector<std::string>& labels, const Domain* other, std::uint64_t seed)
+  Asker(const std::vector<std::string>& labels, const ItemDomain* other, std::uint64_t seed)
       : labels_(labels), other_(other), random_(seed) {}
 
   /// Which item comes after `history`?
@@ -125,7 +125,7 @@ class Asker {
   }
 
   const std::vector<std::string>& labels_;
-  const Domain* other_;
+  const ItemDomain* other_;
   Random random_;
 };
 
@@ -137,7 +137,7 @@ std::vector<std::string> without(const std::vector<std::string>& items, std::siz
 
 /// A validation item of each user with two training items or more, where another user's training
 /// part still has it: user → place in `train`.
-std::unordered_map<std::string, std::size_t> choose_validation(const Domain& domain,
+std::unordered_map<std::string, std::size_t> choose_validation(const ItemDomain& domain,
                                                                std::uint64_t seed) {
   std::unordered_map<std::string, std::size_t> left;  // how often an item is still in training
   for (const auto& [user, own] : domain.users) {
@@ -156,7 +156,7 @@ std::unordered_map<std::string, std::size_t> choose_validation(const Domain& dom
   return chosen;
 }
 
-std::vector<std::string> known_items(const Domain& domain) {
+std::vector<std::string> known_items(const ItemDomain& domain) {
   std::set<std::string> items;
   for (const auto& [user, own] : domain.users) items.insert(own.train.begin(), own.train.end());
   return {items.begin(), items.end()};
@@ -166,8 +166,8 @@ Dataset load_recommend(const DataSource& source) {
   HEED_CHECK(!source.data.empty(),
              "task: a list of who took what is one file: give 'data', not 'train'");
   HEED_CHECK(source.max_length == 0, "task: max_length cuts texts; a history is whole");
-  const Domain domain = read_domain(source, source.data);
-  std::optional<Domain> other;
+  const ItemDomain domain = read_domain(source, source.data);
+  std::optional<ItemDomain> other;
   if (!source.source.empty()) {
     HEED_CHECK(fs::path(source.source).stem() != fs::path(source.data).stem(),
                "task: 'data' and 'source' have the same name '{}'; items are told apart by it",
@@ -244,7 +244,7 @@ Dataset tastes(const CorpusOptions& options) {
       const std::size_t present = random.below(kTastes),
                         past = (present + 1 + random.below(kTastes - 1)) % kTastes;
       std::vector<std::string> now = items("film", present, kOfEach + 1);
-      Domain other;
+      ItemDomain other;
       const std::string user = fmt::format("{}-{}", id, i + 1), item = now.back();
       now.pop_back();
       other.users[user].train = items("book", present, kOfEach);

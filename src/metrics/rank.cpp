@@ -75,14 +75,14 @@ std::vector<double> ranks(std::span<const double> values) {
 }
 
 /// What τ and its chance are made of.
-struct Counts {
+struct PairCounts {
   double discordant = 0;
   Ties in_a, in_b, in_both;
 };
 
-Counts count_pairs(std::span<const double> a, std::span<const double> b) {
+PairCounts count_pairs(std::span<const double> a, std::span<const double> b) {
   check(a, b);
-  Counts counts;
+  PairCounts counts;
   std::vector<std::size_t> order(a.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, [&](std::size_t i, std::size_t j) {
@@ -100,7 +100,7 @@ Counts count_pairs(std::span<const double> a, std::span<const double> b) {
 }
 
 /// Concordant pairs less discordant ones.
-double surplus(const Counts& c, double all) {
+double surplus(const PairCounts& c, double all) {
   return all - c.in_a.pairs - c.in_b.pairs + c.in_both.pairs - 2 * c.discordant;
 }
 
@@ -125,7 +125,7 @@ double exact_chance(std::size_t n, std::size_t exchanges) {
 }  // namespace
 
 std::optional<double> kendall_tau(std::span<const double> a, std::span<const double> b) {
-  const Counts counts = count_pairs(a, b);
+  const PairCounts counts = count_pairs(a, b);
   const double all = pairs(static_cast<double>(a.size()));
   if (all == counts.in_a.pairs || all == counts.in_b.pairs) return std::nullopt;
   const double tau = surplus(counts, all) / std::sqrt(all - counts.in_a.pairs) /
@@ -134,7 +134,7 @@ std::optional<double> kendall_tau(std::span<const double> a, std::span<const dou
 }
 
 double kendall_p_value(std::span<const double> a, std::span<const double> b) {
-  const Counts counts = count_pairs(a, b);
+  const PairCounts counts = count_pairs(a, b);
   const auto n = static_cast<double>(a.size());
   const double all = pairs(n);
   if (all == counts.in_a.pairs || all == counts.in_b.pairs) return 1;

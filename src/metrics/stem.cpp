@@ -10,43 +10,43 @@
 namespace heed::metrics {
 namespace {
 
-using Text = std::u32string_view;
-using Rule = std::pair<Text, Text>;  // suffix, replacement
+using Letters = std::u32string_view;
+using Rule = std::pair<Letters, Letters>;  // suffix, replacement
 
 /// True for each consonant: no a, e, i, o, u, and no y after a consonant.
-std::vector<bool> consonants(Text word) {
+std::vector<bool> consonants(Letters word) {
   std::vector<bool> flags;
   for (const char32_t c : word) {
-    const bool vowel = Text(U"aeiou").find(c) != Text::npos;
+    const bool vowel = Letters(U"aeiou").find(c) != Letters::npos;
     flags.push_back(c == U'y' ? flags.empty() || !flags.back() : !vowel);
   }
   return flags;
 }
 
 /// How often a vowel is followed by a consonant: m in [C](VC)^m[V].
-int measure(Text stem) {
+int measure(Letters stem) {
   const std::vector<bool> flags = consonants(stem);
   int m = 0;
   for (std::size_t i = 1; i < flags.size(); ++i) m += flags[i] && !flags[i - 1];
   return m;
 }
 
-bool has_vowel(Text stem) {
+bool has_vowel(Letters stem) {
   for (const bool consonant : consonants(stem)) {
     if (!consonant) return true;
   }
   return false;
 }
 
-bool ends_double_consonant(Text word) {
+bool ends_double_consonant(Letters word) {
   const std::size_t n = word.size();
   return n >= 2 && word[n - 1] == word[n - 2] && consonants(word).back();
 }
 
 /// The paper's *o: consonant, vowel, consonant other than w, x, y.
-bool ends_cvc(Text word) {
+bool ends_cvc(Letters word) {
   const std::size_t n = word.size();
-  if (n < 3 || Text(U"wxy").find(word[n - 1]) != Text::npos) return false;
+  if (n < 3 || Letters(U"wxy").find(word[n - 1]) != Letters::npos) return false;
   const std::vector<bool> flags = consonants(word);
   return flags[n - 3] && !flags[n - 2] && flags[n - 1];
 }
@@ -57,22 +57,22 @@ template <class Condition>
 void apply(std::u32string& word, std::initializer_list<Rule> rules, Condition condition) {
   for (const auto& [suffix, replacement] : rules) {
     if (!word.ends_with(suffix)) continue;
-    const Text stem = Text(word).substr(0, word.size() - suffix.size());
+    const Letters stem = Letters(word).substr(0, word.size() - suffix.size());
     if (condition(stem, suffix)) word = std::u32string(stem).append(replacement);
     return;
   }
 }
 
-bool long_enough(Text stem, Text) { return measure(stem) > 0; }
+bool long_enough(Letters stem, Letters) { return measure(stem) > 0; }
 
 void step_1b(std::u32string& word) {
   if (word.ends_with(U"eed")) return apply(word, {{U"eed", U"ee"}}, long_enough);
   const std::u32string before = word;
-  apply(word, {{U"ed", U""}, {U"ing", U""}}, [](Text stem, Text) { return has_vowel(stem); });
+  apply(word, {{U"ed", U""}, {U"ing", U""}}, [](Letters stem, Letters) { return has_vowel(stem); });
   if (word == before) return;
   const bool wants_e = word.ends_with(U"at") || word.ends_with(U"bl") || word.ends_with(U"iz");
   if (!wants_e && ends_double_consonant(word)) {
-    if (Text(U"lsz").find(word.back()) == Text::npos) word.pop_back();
+    if (Letters(U"lsz").find(word.back()) == Letters::npos) word.pop_back();
   } else if (wants_e || (measure(word) == 1 && ends_cvc(word))) {
     word += U'e';
   }
@@ -80,21 +80,22 @@ void step_1b(std::u32string& word) {
 
 void step_5(std::u32string& word) {
   if (word.ends_with(U'e')) {
-    const Text stem = Text(word).substr(0, word.size() - 1);
+    const Letters stem = Letters(word).substr(0, word.size() - 1);
     const int m = measure(stem);
     if (m > 1 || (m == 1 && !ends_cvc(stem))) word.pop_back();
   }
-  if (word.ends_with(U"ll") && measure(Text(word).substr(0, word.size() - 1)) > 1) word.pop_back();
+  if (word.ends_with(U"ll") && measure(Letters(word).substr(0, word.size() - 1)) > 1)
+    word.pop_back();
 }
 
 }  // namespace
 
 std::string porter_stem(std::string_view text) {
   std::u32string word = decode(text);
-  const auto always = [](Text, Text) { return true; };
+  const auto always = [](Letters, Letters) { return true; };
   apply(word, {{U"sses", U"ss"}, {U"ies", U"i"}, {U"ss", U"ss"}, {U"s", U""}}, always);
   step_1b(word);
-  apply(word, {{U"y", U"i"}}, [](Text stem, Text) { return has_vowel(stem); });
+  apply(word, {{U"y", U"i"}}, [](Letters stem, Letters) { return has_vowel(stem); });
   apply(word,
         {{U"ational", U"ate"}, {U"tional", U"tion"}, {U"enci", U"ence"},   {U"anci", U"ance"},
          {U"izer", U"ize"},    {U"abli", U"able"},   {U"alli", U"al"},     {U"entli", U"ent"},
@@ -131,7 +132,7 @@ std::string porter_stem(std::string_view text) {
          {U"ous", U""},
          {U"ive", U""},
          {U"ize", U""}},
-        [](Text stem, Text suffix) {
+        [](Letters stem, Letters suffix) {
           if (measure(stem) <= 1) return false;
           return suffix != U"ion" || stem.back() == U's' || stem.back() == U't';
         });
