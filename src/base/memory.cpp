@@ -12,15 +12,18 @@ namespace {
 
 constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
 
-/// MemAvailable of Linux, which counts what can be reclaimed.
-std::uint64_t machine_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string name;
-  for (std::uint64_t kilobytes = 0; file >> name >> kilobytes; file.ignore(64, '\n')) {
-    if (name == "MemAvailable:") return kilobytes * 1024;
+/// The bytes of a line "NAME: 123 kB" of a file of Linux; kUnknown without such a line.
+std::uint64_t kilobytes_in(const char* path, const std::string& name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(name))
+      return std::strtoull(line.c_str() + name.size(), nullptr, 10) * 1024;
   }
   return kUnknown;
 }
+
+/// What Linux has free, with what can be reclaimed.
+std::uint64_t machine_memory() { return kilobytes_in("/proc/meminfo", "MemAvailable:"); }
 
 std::uint64_t number_in(const char* path) {
   std::ifstream file(path);
@@ -40,6 +43,11 @@ std::uint64_t group_memory() {
 std::uint64_t available_memory() {
   if (const char* given = std::getenv("HEED_MEMORY")) return std::strtoull(given, nullptr, 10);
   return std::min(machine_memory(), group_memory());
+}
+
+std::uint64_t peak_memory() {
+  const std::uint64_t peak = kilobytes_in("/proc/self/status", "VmHWM:");
+  return peak == kUnknown ? 0 : peak;
 }
 
 std::string memory_text(double bytes) {

@@ -10,6 +10,7 @@
 #include "cli/jobs.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
+#include "heed/base/words.hpp"
 #include "heed/models/task_model.hpp"
 #include "heed/report/report.hpp"
 
@@ -81,7 +82,7 @@ std::vector<std::string> verdict(const std::vector<Variant>& variants) {
 void run_demo(const DemoArgs& args) {
   const fs::path out = args.out;
   make_writable_folder(out / "configs");
-  std::vector<std::vector<std::string>> jobs;
+  std::vector<Job> jobs;
   std::vector<fs::path> runs;
   for (const DemoVariant& variant : kVariants) {
     for (int seed = 1; seed <= args.seeds; ++seed) {
@@ -95,15 +96,17 @@ void run_demo(const DemoArgs& args) {
           read_file(made_with) != to_toml(load_config(config, registry()))) {
         fs::remove_all(runs.back());
       }
-      jobs.push_back({"train", config.string(), "--out", runs.back().string(), "--resume",
-                      "--quiet", "--threads", "1"});
+      jobs.push_back({.arguments = {"train", config.string(), "--out", runs.back().string(),
+                                    "--resume", "--quiet", "--threads", "1"}});
     }
   }
   const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
   fmt::print("training {} models on builtin:reviews, {} at a time\n", jobs.size(),
              std::min(cores, jobs.size()));
   std::size_t finished = 0;
-  run_jobs(jobs, cores, [&](std::size_t i) {
+  run_jobs(jobs, cores, [&](std::size_t i, const std::string& failure) {
+    // The child has printed its own one-line reason.
+    HEED_CHECK(failure.empty(), "'heed {}' {}", join(jobs[i].arguments, " "), failure);
     const Variant variant = group_runs(std::span(&runs[i], 1)).front();
     fmt::print(
         "[{:>2}/{}] {:<14} accuracy {:.1f} %, {:.1f} % of the weight on the rationale, {:.0f} s\n",

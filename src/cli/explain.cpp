@@ -58,20 +58,25 @@ std::vector<std::string> test_arguments(const ExplainArgs& args, const std::stri
 void run_audit(const ExplainArgs& args) {
   if (!args.test.empty()) return explain::run_audit_test(args.run, args.test, args.options);
   load(args.run);  // a wrong run fails here, once
-  std::vector<std::vector<std::string>> jobs;
+  std::vector<Job> jobs;
   std::vector<std::string> names;
   for (const std::string& test : explain::audit_tests(args.options)) {
     if (explain::is_audited(args.run, test, args.options)) continue;
-    jobs.push_back(test_arguments(args, test));
+    jobs.push_back({.arguments = test_arguments(args, test)});
     names.push_back(test);
   }
   std::size_t finished = 0;
+  std::vector<std::string> failed;
   if (!jobs.empty())
     fmt::print(stderr, "{} tests, {} at a time; what is finished is kept in {}/audit\n",
                jobs.size(), std::min(args.jobs, jobs.size()), args.run);
-  run_jobs(jobs, args.jobs, [&](std::size_t i) {
-    fmt::print(stderr, "[{:>2}/{}] {}\n", ++finished, jobs.size(), names[i]);
+  run_jobs(jobs, args.jobs, [&](std::size_t i, const std::string& failure) {
+    if (!failure.empty()) failed.push_back(names[i]);
+    fmt::print(stderr, "[{:>2}/{}] {}{}\n", ++finished, jobs.size(), names[i],
+               failure.empty() ? "" : " failed");
   });
+  HEED_CHECK(failed.empty(), "explain: {} failed, for the reason above; the others are kept",
+             join(failed, ", "));
   const std::string audit = explain::collect_audit(args.run, args.options);
   fmt::print("{}", args.json ? nlohmann::ordered_json::parse(audit).dump() + "\n"
                              : explain::readable_audit(audit));

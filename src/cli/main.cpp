@@ -32,7 +32,7 @@ void add_threads(CLI::App* command) {
 namespace {
 
 // Commands of the design that later versions bring.
-constexpr std::array kPlanned = {"ablate", "align", "serve"};
+constexpr std::array kPlanned = {"align", "serve"};
 
 int complain(const std::string& message) {
   std::fflush(stdout);
@@ -75,8 +75,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "heed " HEED_VERSION);
   app.require_subcommand(0, 1);
   app.footer("Start with 'heed demo', then 'heed list' and 'heed train --help'.");
-  for (const auto add : {add_demo, add_list, add_advise, add_describe, add_train, add_eval,
-                         add_predict, add_explain, add_metrics, add_report, add_bench, add_import})
+  for (const auto add :
+       {add_demo, add_list, add_advise, add_describe, add_train, add_eval, add_predict, add_ablate,
+        add_explain, add_metrics, add_report, add_bench, add_import})
     add(app);
   try {
     app.parse(argc, argv);

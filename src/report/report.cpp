@@ -70,16 +70,17 @@ VariantMetric summarise(std::vector<double> values) {
   return m;
 }
 
-std::vector<Variant> group(const std::vector<RunData>& runs) {
+std::vector<Variant> group(const std::vector<RunData>& runs,
+                           const std::vector<std::string>& names = {}) {
   std::vector<Variant> variants;
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const std::string key = variant_key(runs[i].config);
+    const std::string key = names.empty() ? variant_key(runs[i].config) : names.at(i);
     std::size_t v = 0;
     while (v < keys.size() && keys[v] != key) ++v;
     if (v == keys.size()) {
       keys.push_back(key);
-      std::string name = variant_name(runs[i].config);
+      std::string name = names.empty() ? variant_name(runs[i].config) : names[i];
       const auto taken = [&](const std::string& n) {
         return std::any_of(variants.begin(), variants.end(),
                            [&](const Variant& other) { return other.name == n; });
@@ -132,6 +133,15 @@ Json variant_json(const Variant& variant, const RunData& run) {
           {"mechanism", {{"id", mechanism.id}, {"title", mechanism.title}}},
           {"parts", parts},
           {"metrics", metrics}};
+}
+
+/// The table, with how its metric is shown.
+Json ablation_json(const std::string& table) {
+  Json json = Json::parse(table);
+  for (const MetricText& text : kMetrics) {
+    if (json["metric"] == text.name) json["unit"] = text.unit;
+  }
+  return json;
 }
 
 std::string utc_now() {
@@ -206,7 +216,7 @@ std::vector<Variant> group_runs(std::span<const std::filesystem::path> folders) 
 void write_report(std::span<const std::filesystem::path> folders, const std::filesystem::path& out,
                   const ReportOptions& options) {
   const std::vector<RunData> runs = read_runs(folders, options.max_examples);
-  const std::vector<Variant> variants = group(runs);
+  const std::vector<Variant> variants = group(runs, options.variants);
   const RunData& first = runs.front();
   Json data{{"version", 1},
             {"heed", HEED_VERSION},
@@ -223,6 +233,7 @@ void write_report(std::span<const std::filesystem::path> folders, const std::fil
             {"variants", Json::array()},
             {"runs", Json::array()},
             {"summary", options.summary}};
+  if (!options.ablation.empty()) data["ablation"] = ablation_json(options.ablation);
   for (const Variant& variant : variants) {
     data["variants"].push_back(variant_json(variant, runs[variant.runs.front()]));
     for (const std::size_t i : variant.runs) {

@@ -10,6 +10,7 @@
 #include "heed/metrics/classification.hpp"
 #include "heed/metrics/error_rate.hpp"
 #include "heed/metrics/perplexity.hpp"
+#include "metrics/segments.hpp"
 #include "train/measures.hpp"
 
 namespace heed {
@@ -93,32 +94,42 @@ std::vector<std::size_t> completed(std::vector<std::size_t> places, std::size_t 
   return places;
 }
 
+/// The mean of one number an example, which can be resampled.
+Metric mean_metric(const std::string& name, metrics::Parameters parameters,
+                   std::span<const double> values) {
+  Metric metric{.name = name, .signature = metrics::signature(name, parameters)};
+  metrics::SegmentSums sums(2);
+  for (const double value : values) sums.add({value, 1});
+  metrics::finish(metric, std::move(sums),
+                  [](std::span<const double> t) { return metrics::ratio(t[0], t[1]); });
+  return metric;
+}
+
 Metric tour(std::span<const Example> examples, const Evaluation& evaluation) {
-  double length = 0, optimal = 0, complete = 0;
+  double optimal = 0, complete = 0;
+  std::vector<double> lengths;
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const std::vector<Point> points = points_of(examples[i]);
     const auto answer = places_of(evaluation.predictions[i].sequence);
     complete += answer.size() == points.size();
-    length += tour_length(points, completed(answer, points.size()));
+    lengths.push_back(tour_length(points, completed(answer, points.size())));
     optimal += tour_length(points, places_of(examples[i].target));
   }
   const auto n = static_cast<double>(examples.size());
-  return {.name = "tour",
-          .value = length / n,
-          .signature = metrics::signature("tour", {{"incomplete", "rest in order"}}),
-          .details = {{"right", optimal / n}, {"complete", complete / n}}};
+  Metric metric = mean_metric("tour", {{"incomplete", "rest in order"}}, lengths);
+  metric.details = {{"right", optimal / n}, {"complete", complete / n}};
+  return metric;
 }
 
 Metric area(std::span<const Example> examples, const Evaluation& evaluation) {
-  double share = 0;
+  std::vector<double> shares;
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const std::vector<Point> points = points_of(examples[i]);
-    share += metrics::ratio(polygon_area(points, places_of(evaluation.predictions[i].sequence)),
-                            polygon_area(points, places_of(examples[i].target)), 1);
+    shares.push_back(
+        metrics::ratio(polygon_area(points, places_of(evaluation.predictions[i].sequence)),
+                       polygon_area(points, places_of(examples[i].target)), 1));
   }
-  return {.name = "area",
-          .value = share / static_cast<double>(examples.size()),
-          .signature = metrics::signature("area", {{"average", "mean"}})};
+  return mean_metric("area", {{"average", "mean"}}, shares);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "heed/base/file.hpp"
 #include "heed/base/random.hpp"
 #include "heed/data/safetensors.hpp"
+#include "heed/models/config_paths.hpp"
 #include "heed/train/evaluation.hpp"
 #include "train/checkpoint.hpp"
 #include "train/supervise.hpp"
@@ -23,25 +24,6 @@ constexpr double kShortEpoch = 0.5;  // seconds
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// A run is read again from anywhere: its data paths must not depend on the working folder.
-Config with_absolute_paths(Config config) {
-  DataSource& source = config.task.source;
-  std::vector<std::string*> paths = {&source.data, &source.train, &source.val, &source.test,
-                                     &source.source};
-  for (const char* name : {"path", "cache"}) {  // of published vectors
-    const auto option = config.feature.vectors.options.find(name);
-    if (option == config.feature.vectors.options.end()) continue;
-    if (auto* path = std::get_if<std::string>(&option->second); *path != "none")
-      paths.push_back(path);
-  }
-  for (std::string* path : paths) {
-    if (path->empty() || path->starts_with("builtin:") || fs::path(*path).is_absolute()) continue;
-    const fs::path beside = source.base / *path;
-    *path = fs::absolute(fs::exists(beside) ? beside : fs::path(*path)).lexically_normal().string();
-  }
-  return config;
 }
 
 // Before any work: a run that cannot be written, or is another's, costs the user nothing.

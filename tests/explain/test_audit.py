@@ -34,7 +34,15 @@ def audited(heed, words_run):
 
 def test_agreement_is_scipys_tau_without_the_first_and_last_word(heed, words_run, audited):
     done = heed(
-        "explain", words_run, "--methods", "attention,gradient,leave-one-out", "--examples", 40, "--json", "--threads", 1
+        "explain",
+        words_run,
+        "--methods",
+        "attention,gradient,leave-one-out",
+        "--examples",
+        40,
+        "--json",
+        "--threads",
+        1,
     )
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     for pair in ("attention-gradient", "attention-leave-one-out", "gradient-leave-one-out"):
@@ -44,7 +52,9 @@ def test_agreement_is_scipys_tau_without_the_first_and_last_word(heed, words_run
         found = audited["tests"]["agreement"][pair]
         assert found["overall"]["mean"] == pytest.approx(statistics.mean(e.statistic for e in expected), abs=1e-6)
         assert found["overall"]["sd"] == pytest.approx(statistics.stdev(e.statistic for e in expected), abs=1e-6)
-        assert found["significant"] == pytest.approx(statistics.mean(float(e.pvalue <= 0.05) for e in expected), abs=1e-9)
+        assert found["significant"] == pytest.approx(
+            statistics.mean(float(e.pvalue <= 0.05) for e in expected), abs=1e-9
+        )
         counts = [s["count"] for s in found["by_class"].values()]
         assert sum(counts) == found["overall"]["count"] == 40
 

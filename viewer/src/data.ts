@@ -1,4 +1,5 @@
 /** The report's JSON: its types, and the one place where it is checked. README.md documents it. */
+import { readAblation, type Ablation } from "./ablation";
 import { DataError, Reader } from "./reader";
 
 export { DataError };
@@ -15,6 +16,8 @@ export interface Report {
   variants: Variant[];
   runs: Run[];
   summary: string[];
+  /** The table of “heed ablate”; null in other reports. */
+  ablation: Ablation | null;
   /** What was left out because it could not be read, one sentence each. */
   problems: string[];
 }
@@ -139,6 +142,7 @@ export function readReport(json: unknown): Report {
       .field("summary")
       .itemsOrNone()
       .map((sentence) => sentence.string()),
+    ablation: readAblation(root.field("ablation")),
     problems,
   };
 }

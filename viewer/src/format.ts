@@ -46,6 +46,33 @@ export function formatSpread(mean: number, sd: number, unit: string): string {
   return suffix === "" ? text : `${text}\u202f${suffix}`;
 }
 
+/** `91.2 [90.1, 92.3] %`; without ends when they are not known. `sign`: a plus where it is one. */
+export function formatInterval(
+  [mean, low, high]: readonly [number, number, number],
+  unit: string,
+  sign = false,
+): string {
+  if (!Number.isFinite(mean)) return kAbsent;
+  const { factor, suffix } = display(unit);
+  const places = Math.max(
+    ...[mean, low, high]
+      .filter(Number.isFinite)
+      .map((value) => Math.min(4, decimals(value * factor, unit))),
+  );
+  const number = (value: number): string => {
+    const text = fixed(value * factor, places);
+    return sign && value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
+  };
+  const ends = Number.isFinite(low) ? ` [${number(low)}, ${number(high)}]` : "";
+  return `${number(mean)}${ends}${suffix === "" ? "" : `\u202f${suffix}`}`;
+}
+
+/** A p-value, to three places. */
+export function formatP(p: number): string {
+  if (!Number.isFinite(p)) return kAbsent;
+  return p < 0.001 ? "< 0.001" : p.toFixed(3);
+}
+
 export function formatWeight(weight: number): string {
   return Number.isFinite(weight) ? weight.toFixed(3) : kAbsent;
 }

@@ -6,6 +6,7 @@ import "./style/media.css";
 import { DataError, parseReport, type Report } from "./data";
 import { h, replaceChildren, type Child } from "./dom";
 import { themeButton } from "./theme";
+import { ablationView } from "./views/ablation";
 import { comparisonView } from "./views/comparison";
 import { curvesView } from "./views/curves";
 import { headerView } from "./views/header";
@@ -14,13 +15,23 @@ import { sentencesView } from "./views/sentences";
 
 interface Section {
   id: string;
+  /** Whether the report has it; always, if nothing is said. */
+  when?: (report: Report) => boolean;
   title: (report: Report) => string;
   view: (report: Report) => Child;
 }
 
 const kSections: Section[] = [
   {
+    id: "ablation",
+    when: ({ ablation }) => ablation !== null,
+    title: () => "Ablation",
+    view: ablationView,
+  },
+  {
     id: "comparison",
+    // It marks the best on test data, which an ablation must not choose by.
+    when: ({ ablation }) => ablation === null,
     title: (report) => (report.variants.length > 1 ? "Comparison" : "Results"),
     view: comparisonView,
   },
@@ -34,24 +45,25 @@ export function render(app: Element, text: string | null): void {
   try {
     if (text === null || text.trim() === "") throw new DataError("the page holds no data");
     const report = parseReport(text);
+    const sections = kSections.filter(({ when }) => when === undefined || when(report));
     replaceChildren(
       bar,
       h(
         "nav",
         { "aria-label": "Sections" },
-        kSections.map(({ id, title }) => h("a", { href: `#${id}` }, title(report))),
+        sections.map(({ id, title }) => h("a", { href: `#${id}` }, title(report))),
       ),
       themeButton(),
     );
     replaceChildren(
       app,
-      h("a", { class: "skip", href: "#comparison" }, "Skip to the results"),
+      h("a", { class: "skip", href: `#${sections[0]!.id}` }, "Skip to the results"),
       bar,
       h(
         "main",
         {},
         headerView(report),
-        kSections.map((section) => sectionView(section, report)),
+        sections.map((section) => sectionView(section, report)),
       ),
       h("footer", {}, `Made by heed ${report.heed}. This file is complete: it needs no network.`),
     );

@@ -9,6 +9,7 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { axeProblems, checkReport } from "./browser_checks";
+import { ablationReport } from "./ablation_fixture";
 import { fixture, singleRun } from "./fixture";
 import { dataScript, reportPage } from "./page";
 
@@ -124,6 +125,7 @@ export async function main(paths: string[]): Promise<number> {
       };
       add("fixture", dataScript(JSON.stringify(fixture())), checkReport);
       add("single", dataScript(JSON.stringify(singleRun())), checkReport);
+      add("ablation", dataScript(JSON.stringify(ablationReport())), checkReport);
       add("broken", dataScript(JSON.stringify(fixture()).slice(0, 5000)), brokenPage);
       add("without data", "", brokenPage);
     }

@@ -31,11 +31,12 @@ export async function checkReport(page: Page): Promise<string[]> {
     (await page.locator("h1").textContent()) === data["title"],
     "the title is not the first heading",
   );
-  for (const id of ["comparison", "curves", "sentences", "mechanisms"]) {
+  const results = resultsOf(data);
+  for (const id of [results, "curves", "sentences", "mechanisms"]) {
     check(await page.locator(`section#${id} > h2`).isVisible(), `section ${id} is missing`);
   }
   check((await page.locator(".notice").count()) === 0, "the page complains of its data");
-  check((await page.locator("#comparison svg.chart").count()) > 0, "no plot of a metric");
+  check((await page.locator(`#${results} svg.chart`).count()) > 0, "no plot of a metric");
   check((await page.locator("#curves svg.chart path.line").count()) > 0, "no training curve");
   for (const figure of await page.locator("figure").all()) {
     check((await figure.locator(".exports button").count()) === 2, "a figure without CSV and SVG");
@@ -45,13 +46,18 @@ export async function checkReport(page: Page): Promise<string[]> {
   check(width <= 0, `the page scrolls sideways by ${width} px`);
 
   problems.push(...(await checkSentences(page, data)));
-  problems.push(...(await checkKeyboard(page)));
-  problems.push(...(await checkDownloads(page)));
+  problems.push(...(await checkKeyboard(page, results)));
+  problems.push(...(await checkDownloads(page, results)));
   problems.push(...(await checkTheme(page)));
   problems.push(...(await axeProblems(page)));
   const hacked = await page.evaluate(() => "hacked" in window);
   check(!hacked, "text of the data was run as script");
   return problems;
+}
+
+/** The section that holds the results. */
+function resultsOf(data: Json): string {
+  return data["ablation"] ? "ablation" : "comparison";
 }
 
 /** The list against the JSON: filter, search, hostile text. */
@@ -110,7 +116,7 @@ async function isShown(locator: Locator): Promise<boolean> {
   return (await locator.count()) > 0 && (await locator.isVisible());
 }
 
-async function checkKeyboard(page: Page): Promise<string[]> {
+async function checkKeyboard(page: Page, results: string): Promise<string[]> {
   const problems: string[] = [];
   const tooltip = page.locator(".tooltip");
   const tokens = page.locator(".example .tokens").first().locator(".token");
@@ -122,7 +128,7 @@ async function checkKeyboard(page: Page): Promise<string[]> {
   await page.keyboard.press("Escape");
   if (await isShown(tooltip)) problems.push("Escape leaves the box open");
 
-  await page.locator("#comparison .row").first().focus();
+  await page.locator(`#${results} .row`).first().focus();
   if (!(await isShown(tooltip))) problems.push("no numbers on focus of a plot");
   await page.locator("#curves [role=slider]").focus();
   await page.keyboard.press("ArrowRight");
@@ -132,11 +138,11 @@ async function checkKeyboard(page: Page): Promise<string[]> {
   return problems;
 }
 
-async function checkDownloads(page: Page): Promise<string[]> {
+async function checkDownloads(page: Page, results: string): Promise<string[]> {
   const problems: string[] = [];
   for (const [place, kind, pattern] of [
-    ["#comparison figure", "CSV", /^\ufeffvariant,metric,/],
-    ["#comparison figure", "SVG", /^<\?xml[^]*<svg[^]*<\/svg>\n$/],
+    [`#${results} figure`, "CSV", /^\ufeff(variant,metric|row,changes),/],
+    [`#${results} figure`, "SVG", /^<\?xml[^]*<svg[^]*<\/svg>\n$/],
     ["#curves figure", "CSV", /^\ufeffrun,variant,seed,epoch,/],
     [".example", "SVG", /^<\?xml[^]*fill-opacity[^]*<\/svg>\n$/],
     [".example", "CSV", /^\ufeffexample,run,/],

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { DataError, parseReport, readReport } from "../src/data";
+import { ablationTable } from "../src/ablation";
+import { ablationReport } from "./ablation_fixture";
 import { fixture, singleRun, type Json } from "./fixture";
 
 const changed = (change: (report: Json) => void): Json => {
@@ -32,6 +34,24 @@ describe("readReport", () => {
     const report = readReport(singleRun());
     expect(report.problems).toEqual([]);
     expect(report.variants[0]!.metrics.get("accuracy")!.sd).toBeNaN();
+  });
+
+  it("reads an ablation, and a table of it has a line a row", () => {
+    const { ablation, problems } = readReport(ablationReport());
+    expect(problems).toEqual([]);
+    const { columns, rows } = ablationTable(ablation!);
+    expect(rows).toHaveLength(6);
+    for (const row of rows) expect(row).toHaveLength(columns.length);
+    const cell = (row: number, column: string) => rows[row]![columns.indexOf(column)];
+    expect(cell(0, "val_accuracy")).toBeCloseTo(0.975);
+    expect(cell(0, "p_corrected")).toBe(0.004);
+    expect(cell(1, "failures")).toContain("signal 9");
+    expect(cell(2, "difference")).toBeNull();
+    expect(cell(4, "does_not_fit")).toContain("multi");
+    expect(readReport(fixture()).ablation).toBeNull();
+    const broken = ablationReport();
+    broken.ablation.rows[0].val.accuracy.mean = "high";
+    expect(() => readReport(broken)).toThrow("ablation.rows[0].val.accuracy.mean");
   });
 
   it("takes null for NaN and needs no optional field", () => {

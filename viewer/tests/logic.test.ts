@@ -6,7 +6,14 @@ import { curveLines, measureKeys } from "../src/curves";
 import { readReport, type WeightMap } from "../src/data";
 import { fileName } from "../src/download";
 import { collectItems, isRight, runsOfSeed, selectItems, type Query } from "../src/examples";
-import { formatSpread, formatTime, formatValue, tickFormat } from "../src/format";
+import {
+  formatInterval,
+  formatP,
+  formatSpread,
+  formatTime,
+  formatValue,
+  tickFormat,
+} from "../src/format";
 import { bestVariants, metricKeys, metricTable } from "../src/metrics";
 import { linear, niceDomain, spread, tickStep, ticks } from "../src/scale";
 import { entropy, exampleShare, keyWeights, rationaleShare, shadedInputs } from "../src/weights";
@@ -60,6 +67,22 @@ describe("numbers", () => {
     expect(formatSpread(52_610, 0, "count")).toBe("52\u2009610");
     expect(formatValue(-0.5, "")).toBe("−0.500");
     expect(formatValue(-0.00001, "share")).toBe("0.0\u202f%");
+  });
+
+  it("shows an interval in one unit, and signs where they matter", () => {
+    expect(formatInterval([0.912, 0.9, 0.924], "share")).toBe("91.2 [90.0, 92.4]\u202f%");
+    expect(formatInterval([0.012, -0.003, 0.027], "share", true)).toBe(
+      "+1.2 [\u22120.3, +2.7]\u202f%",
+    );
+    expect(formatInterval([0.5, NaN, NaN], "share")).toBe("50.0\u202f%");
+    expect(formatInterval([NaN, NaN, NaN], "")).toBe("–");
+    expect(formatInterval([0, 0, 0], "share", true)).toBe("0.0 [0.0, 0.0]\u202f%");
+    expect([formatP(0.0004), formatP(0.0412), formatP(1), formatP(NaN)]).toEqual([
+      "< 0.001",
+      "0.041",
+      "1.000",
+      "–",
+    ]);
   });
 
   it("gives ticks the decimals of their step", () => {

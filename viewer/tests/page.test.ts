@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { standaloneSvg } from "../src/download";
 import { render } from "../src/main";
 import { formula } from "../src/math";
+import { ablationReport } from "./ablation_fixture";
 import { fixture, kHostile, singleRun, type Json } from "./fixture";
 
 let app: HTMLElement;
@@ -69,6 +70,79 @@ describe("the page", () => {
     expect(app.querySelector(".notice")!.textContent).toContain(
       'runs[3].variant: no variant is named "<i>who</i>"',
     );
+  });
+});
+
+describe("an ablation", () => {
+  const texts = (selector: string): string[] =>
+    [...app.querySelectorAll(selector)].map((element) => element.textContent ?? "");
+
+  it("takes the place of the comparison, in the order of the data", () => {
+    show(ablationReport());
+    expect([...app.querySelectorAll("section")].map((section) => section.id)).toEqual([
+      "ablation",
+      "curves",
+      "sentences",
+      "mechanisms",
+    ]);
+    expect(app.querySelector(".skip")!.getAttribute("href")).toBe("#ablation");
+    expect(texts("#ablation tbody .who")).toEqual([
+      "additive",
+      "general",
+      "scaled-dot",
+      "mean-pool",
+    ]);
+    expect(app.textContent).not.toContain("★");
+    expect(app.querySelectorAll(".notice")).toHaveLength(0);
+  });
+
+  it("fills the marks of what is significant, and only those", () => {
+    show(ablationReport());
+    const rows = [...app.querySelectorAll("#ablation svg.chart .row")];
+    expect(rows.map((row) => row.querySelector("path.mean") !== null)).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ]);
+    expect(rows[0]!.querySelector(".number")!.textContent).toBe("+2.1 [+0.9, +3.3]\u202f% *");
+    expect(rows[2]!.querySelector(".number")!.textContent).toBe("baseline");
+    const cells = [...app.querySelectorAll("#ablation tbody tr")].map((row) =>
+      [...row.querySelectorAll("td")].map((cell) => cell.textContent),
+    );
+    expect(cells[1]![3]).toBe("0.710");
+    expect(cells[3]![3]).toBe("< 0.001 (significant)");
+    expect(cells[0]![0]).toBe("97.5 [95.5, 99.5]\u202f%");
+  });
+
+  it("shows a metric instead of the difference when asked", () => {
+    show(ablationReport());
+    const choice = app.querySelector<HTMLInputElement>('#ablation input[value="val"]')!;
+    choice.checked = true;
+    choice.dispatchEvent(new Event("change"));
+    expect(app.querySelector("#ablation svg.chart")!.getAttribute("aria-label")).toContain(
+      "validation accuracy",
+    );
+    expect(app.querySelectorAll("#ablation svg.chart .seed")).toHaveLength(11);
+    expect(app.querySelector("#ablation svg.chart .rule")).not.toBeNull();
+  });
+
+  it("reports what failed and what does not fit, as text", () => {
+    show(ablationReport());
+    expect(texts("details.failed li")).toEqual(["general, seed 3: ended by signal 9 (Killed)"]);
+    expect(texts("details.refused li")).toEqual([
+      "dimensionality 'multi' goes with <b>additive</b> (dot, multi; <i>general</i>, multi)",
+    ]);
+    expect(app.querySelectorAll("#ablation b, #ablation i")).toHaveLength(0);
+  });
+
+  it("without a finished cell says so", () => {
+    const report = ablationReport();
+    report.ablation.rows = report.ablation.rows.slice(4);
+    report.ablation.pending = 3;
+    show(report);
+    expect(app.querySelector("#ablation")!.textContent).toContain("No cell has finished.");
+    expect(app.querySelector("#ablation")!.textContent).toContain("3 cells have not run yet.");
   });
 });
 

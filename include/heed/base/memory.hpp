@@ -8,6 +8,10 @@ namespace heed {
 /// group leaves. HEED_MEMORY (bytes) overrides it. The greatest number when neither can be told.
 std::uint64_t available_memory();
 
+/// The most bytes of memory this program held at once since it started; 0 when it cannot be told.
+/// Not getrusage's number, which a new program inherits from the one that started it.
+std::uint64_t peak_memory();
+
 /// "3.2 GiB", for messages.
 std::string memory_text(double bytes);
 

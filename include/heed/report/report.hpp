@@ -10,9 +10,11 @@ namespace heed {
 /// What the report shows above the runs.
 struct ReportOptions {
   std::string title = "heed report";
-  std::string command;               // what made it
-  std::vector<std::string> summary;  // plain sentences, the verdict first; empty: none
-  std::size_t max_examples = 200;    // of each run
+  std::string command;                     // what made it
+  std::vector<std::string> summary;        // plain sentences, the verdict first; empty: none
+  std::size_t max_examples = 200;          // of each run
+  std::vector<std::string> variants = {};  // of each run; empty: told from their configs
+  std::string ablation = "";               // an ablation's table (JSON); empty: none
 };
 
 /// Mean and spread of one metric over the runs of a variant.

@@ -1,8 +1,8 @@
-/** One row a variant: the mean as a mark, one standard deviation as a line, each seed below it. */
+/** One row a variant: the mean as a mark, an interval as a line, each seed below it. */
 import { markerPath, type Mark } from "../color";
 import { s } from "../dom";
-import { axisLabel, formatSpread, formatValue, tickFormat } from "../format";
-import { linear, niceDomain, type Scale } from "../scale";
+import { axisLabel, formatValue, tickFormat } from "../format";
+import { linear, niceDomain, type DomainOptions, type Scale } from "../scale";
 import { describeOnHover } from "../tooltip";
 import { bottomAxis, chart, kTextSize } from "./frame";
 import { shorten, textWidth } from "./text";
@@ -11,9 +11,15 @@ export interface DotRow {
   name: string;
   mark: Mark;
   mean: number;
-  sd: number;
+  /** The ends of the line; NaN: none. */
+  low: number;
+  high: number;
   values: number[];
+  /** What stands at the right. */
+  text: string;
   best: boolean;
+  /** The mark is an outline: what it shows may be chance. */
+  hollow?: boolean;
   /** What hover, focus and screen readers say. */
   sentence: string;
 }
@@ -22,24 +28,32 @@ export interface DotPlotOptions {
   label: string;
   unit: string;
   rows: DotRow[];
+  /** Where the axis may not go; a share stays between 0 and 1 if nothing is said. */
+  limits?: DomainOptions["limits"];
+  /** A line across all rows, to compare with. */
+  rule?: number;
 }
 
-const kNarrow = 440;
+/** With less room than this for the plot itself, names and numbers go above their rows. */
+const kNarrow = 220;
 
-export function dotPlot({ label, unit, rows }: DotPlotOptions, width: number): SVGSVGElement {
-  const narrow = width < kNarrow;
-  const numbers = rows.map((row) => formatSpread(row.mean, row.sd, unit) + (row.best ? " ★" : ""));
+export function dotPlot(options: DotPlotOptions, width: number): SVGSVGElement {
+  const { label, unit, rows, rule } = options;
+  const numbers = rows.map((row) => row.text);
   const widest = (texts: string[]): number =>
     Math.max(0, ...texts.map((text) => textWidth(text, kTextSize + 1)));
-  const nameRoom = narrow ? 0 : Math.min(widest(rows.map((row) => row.name)) + 18, width * 0.3);
-  const numberRoom = narrow ? 0 : widest(numbers) + 22;
+  const besideName = Math.min(widest(rows.map((row) => row.name)) + 18, width * 0.3);
+  const besideNumber = widest(numbers) + 22;
+  const narrow = width - besideName - besideNumber < kNarrow;
+  const nameRoom = narrow ? 0 : besideName;
+  const numberRoom = narrow ? 0 : besideNumber;
   const rowHeight = narrow ? 54 : 40;
   const bottom = rows.length * rowHeight + 6;
 
-  const reach = rows.flatMap(({ mean, sd, values }) =>
-    Number.isFinite(sd) ? [...values, mean - sd, mean + sd] : [...values, mean],
-  );
-  const limits = unit === "share" ? { limits: [0, 1] as const } : {};
+  const reach = rows.flatMap(({ mean, low, high, values }) => [...values, mean, low, high]);
+  if (rule !== undefined) reach.push(rule);
+  const bounds = options.limits ?? (unit === "share" ? ([0, 1] as const) : undefined);
+  const limits = bounds ? { limits: bounds } : {};
   const tickCount = narrow ? 4 : 6;
   const x = linear(
     niceDomain(reach, { ...limits, tickCount }),
@@ -57,6 +71,7 @@ export function dotPlot({ label, unit, rows }: DotPlotOptions, width: number): S
       top: 0,
       bottom,
     }),
+    rule !== undefined && s("line", { class: "rule", x1: x(rule), x2: x(rule), y1: 0, y2: bottom }),
     rows.map((row, i) => {
       const top = i * rowHeight + 3;
       const y = narrow ? top + 30 : top + rowHeight / 2 - 5;
@@ -104,11 +119,11 @@ function interval(row: DotRow, x: Scale, y: number): SVGGElement | null {
   return s(
     "g",
     { "aria-hidden": "true" },
-    Number.isFinite(row.sd) &&
+    Number.isFinite(row.low) &&
       s("path", {
         class: "interval",
         style: `stroke:${color}`,
-        d: `M${clip(row.mean - row.sd)} ${y - 4}v8m0-4H${clip(row.mean + row.sd)}m0-4v8`,
+        d: `M${clip(row.low)} ${y - 4}v8m0-4H${clip(row.high)}m0-4v8`,
       }),
     row.values
       .filter(Number.isFinite)
@@ -116,8 +131,8 @@ function interval(row: DotRow, x: Scale, y: number): SVGGElement | null {
         s("circle", { class: "seed", style: `stroke:${color}`, cx: x(value), cy: y + 12, r: 3 }),
       ),
     s("path", {
-      class: "mean",
-      style: `fill:${color}`,
+      class: row.hollow ? "marked" : "mean",
+      style: row.hollow ? `stroke:${color}` : `fill:${color}`,
       d: markerPath(row.mark.shape, x(row.mean), y, 5),
     }),
   );

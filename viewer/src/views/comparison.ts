@@ -35,8 +35,10 @@ function dotRow(variant: Variant, index: number, metric: Metric, best: boolean):
     name: variant.name,
     mark: variantMark(index),
     mean: metric.mean,
-    sd: metric.sd,
+    low: metric.mean - metric.sd,
+    high: metric.mean + metric.sd,
     values: metric.values,
+    text: formatSpread(metric.mean, metric.sd, metric.unit) + (best ? " ★" : ""),
     best,
     sentence: metricSentence(variant.name, metric, best),
   };
