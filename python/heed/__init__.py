@@ -12,7 +12,7 @@ import torch as _torch
 
 _torch.ops.load_library(str(_Path(__file__).parent / "_ops.so"))
 
-from . import nn
+from . import metrics, nn
 from ._attend import attend, attend_packed
 from ._graph import Graph, graph_attend
 from ._kv_cache import KVCache
@@ -27,6 +27,7 @@ __all__ = [
     "attend_packed",
     "graph_attend",
     "linear_attend",
+    "metrics",
     "nn",
     "parts",
     "__version__",

@@ -6,6 +6,7 @@ namespace heed::cli {
 /// One function a subcommand: declares its flags and what it does. A file each.
 void add_ablate(CLI::App& app);
 void add_advise(CLI::App& app);
+void add_align(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_describe(CLI::App& app);
 void add_demo(CLI::App& app);

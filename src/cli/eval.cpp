@@ -46,7 +46,13 @@ void run_eval(const EvalArgs& args) {
     return fmt::print("{}\n", json.dump());
   }
   fmt::print("{} examples, loss {:.4f}\n", examples.size(), evaluation.loss);
-  for (const auto& m : measured) fmt::print("{:<12} {:.4f}   {}\n", m.name, m.value, m.signature);
+  for (const auto& m : measured) {
+    fmt::print("{:<12} {:.4f}   {}\n", m.name, m.value, m.signature);
+    if (m.name != "correctness") continue;
+    fmt::print("{:<12} chance {:.4f}, kl {:.4f}, kendall's tau {:.4f}, spearman's rho {:.4f}\n", "",
+               m.details.at("chance"), m.details.at("kl"), m.details.at("tau"),
+               m.details.at("rho"));
+  }
 }
 
 }  // namespace

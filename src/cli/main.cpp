@@ -32,7 +32,7 @@ void add_threads(CLI::App* command) {
 namespace {
 
 // Commands of the design that later versions bring.
-constexpr std::array kPlanned = {"align", "serve"};
+constexpr std::array kPlanned = {"serve"};
 
 int complain(const std::string& message) {
   std::fflush(stdout);
@@ -77,7 +77,7 @@ int run(int argc, char** argv) {
   app.footer("Start with 'heed demo', then 'heed list' and 'heed train --help'.");
   for (const auto add :
        {add_demo, add_list, add_advise, add_describe, add_train, add_eval, add_predict, add_ablate,
-        add_explain, add_metrics, add_report, add_bench, add_import})
+        add_explain, add_align, add_metrics, add_report, add_bench, add_import})
     add(app);
   try {
     app.parse(argc, argv);

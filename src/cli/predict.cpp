@@ -39,7 +39,7 @@ std::vector<Example> prediction_inputs(const LoadedRun& run, const PredictArgs& 
 /// The words of the input that got most weight; "" where there are none to show.
 std::string heaviest(const Example& example, const Prediction& p) {
   for (const auto& [name, tokens] : example.inputs) {
-    const std::vector<double> weights = token_weights(p, tokens.size());
+    const std::vector<double> weights = token_weights(p, tokens.size(), name);
     if (weights.empty()) continue;
     std::vector<std::size_t> order(tokens.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -32,13 +32,10 @@ std::pair<Tensor, std::int64_t> lengths_of(std::span<const Example> examples, In
   return {to_tensor(lengths), std::ranges::max(lengths)};
 }
 
-/// [B, L] gold weights; undefined unless every example has them.
+/// [B, L] gold weights; undefined unless an example has them.
 Tensor pad_gold(std::span<const Example> examples, Indices indices, const std::string& input,
                 std::int64_t longest) {
-  const bool all = std::ranges::all_of(
-      indices, [&](std::size_t index) { return examples[index].gold.contains(input); });
-  Tensor padded =
-      all ? torch::zeros({static_cast<std::int64_t>(indices.size()), longest}) : Tensor();
+  Tensor padded;
   for (std::size_t b = 0; b < indices.size(); ++b) {
     const Example& example = examples[indices[b]];
     const auto gold = example.gold.find(input);
@@ -46,9 +43,10 @@ Tensor pad_gold(std::span<const Example> examples, Indices indices, const std::s
     const std::size_t length = input_length(example, input);
     HEED_CHECK(gold->second.size() == length, "example '{}': {} gold weights for {} tokens of '{}'",
                example.id, gold->second.size(), length, input);
-    if (all)
-      std::ranges::copy(gold->second,
-                        padded.data_ptr<float>() + static_cast<std::int64_t>(b) * longest);
+    if (!padded.defined())
+      padded = torch::zeros({static_cast<std::int64_t>(indices.size()), longest});
+    std::ranges::copy(gold->second,
+                      padded.data_ptr<float>() + static_cast<std::int64_t>(b) * longest);
   }
   return padded;
 }

@@ -19,7 +19,7 @@ namespace {
 struct Corpus {
   std::string name, kind;
   std::function<Dataset(const CorpusOptions&)> make;
-  bool sized = false;  // has the option n
+  std::string option = {};  // besides size and seed: n or reverse
 };
 
 /// A corpus a line. A name may serve several kinds.
@@ -36,13 +36,13 @@ const std::vector<Corpus>& corpora() {
       {"reviews", "document", review_documents},
       {"statements", "pair", statement_pairs},
       {"stories", "answer", stories},
-      {"translate", "translate", language},
+      {"translate", "translate", language, "reverse"},
       {"phonemes", "translate", phonemes},
       {"dialogue", "document", dialogue},
       {"dialogue", "translate", dialogue},
-      {"hull", "point", hull, true},
-      {"tsp", "point", tsp, true},
-      {"sort", "point", sort, true},
+      {"hull", "point", hull, "n"},
+      {"tsp", "point", tsp, "n"},
+      {"sort", "point", sort, "n"},
   };
   return all;
 }
@@ -55,9 +55,10 @@ std::uint64_t parse_option(std::string_view text, const std::string& data) {
   return value;
 }
 
-CorpusOptions parse_options(const std::string& data, std::size_t question, bool sized) {
+CorpusOptions parse_options(const std::string& data, std::size_t question,
+                            const std::string& more) {
   std::vector<std::string> names = {"size", "seed"};
-  if (sized) names.emplace_back("n");
+  if (!more.empty()) names.push_back(more);
   CorpusOptions options;
   if (question >= data.size()) return options;
   for (const std::string& option : split(std::string_view(data).substr(question + 1), '&')) {
@@ -69,6 +70,11 @@ CorpusOptions parse_options(const std::string& data, std::size_t question, bool 
         parse_option(equals < option.size() ? option.substr(equals + 1) : "", data);
     if (key == "seed") {
       options.seed = number;
+      continue;
+    }
+    if (key == "reverse") {
+      HEED_CHECK(number <= 1, "{}: reverse is {}; 0 or 1 is needed", data, number);
+      options.reverse = number == 1;
       continue;
     }
     if (key == "n") {
@@ -111,7 +117,7 @@ Dataset load_builtin(const DataSource& source) {
   constexpr std::size_t kPrefix = std::string_view("builtin:").size();
   const std::size_t question = std::min(source.data.find('?'), source.data.size());
   const Corpus& corpus = find_corpus(source, source.data.substr(kPrefix, question - kPrefix));
-  Dataset data = corpus.make(parse_options(source.data, question, corpus.sized));
+  Dataset data = corpus.make(parse_options(source.data, question, corpus.option));
   if (source.max_length == 0) return data;
   HEED_CHECK(source.kind == "classify", "{}: max_length cuts texts of kind 'classify' only",
              source.data);

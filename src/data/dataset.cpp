@@ -248,7 +248,9 @@ Dataset load_dataset(const DataSource& source) {
   HEED_CHECK(source.max_length >= 0, "max_length: {} is negative; give 0 for no limit",
              source.max_length);
   const DataKind& kind = data_kind(source.kind);
-  return source.data.starts_with(kBuiltin) ? load_builtin(source) : kind.load(source);
+  Dataset data = source.data.starts_with(kBuiltin) ? load_builtin(source) : kind.load(source);
+  add_human_attention(data, source);
+  return data;
 }
 
 }  // namespace heed

@@ -1,5 +1,6 @@
 #include "heed/data/language.hpp"
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <unordered_set>
@@ -113,6 +114,15 @@ class BilingualSentence {
   Links links_;
 };
 
+/// The translation read as the text, and the text to be written.
+Example turned(Example example) {
+  std::swap(example.inputs["text"], example.target);
+  for (auto& [target, place] : example.links) std::swap(target, place);
+  std::ranges::sort(example.links);
+  example.gold["text"].assign(example.inputs["text"].size(), 1.0f);  // all its words are said
+  return example;
+}
+
 }  // namespace
 
 Dataset language(const CorpusOptions& options) {
@@ -122,7 +132,7 @@ Dataset language(const CorpusOptions& options) {
     do {
       example = BilingualSentence(random).example();
     } while (!seen.insert(join(example.inputs["text"], " ")).second);
-    return example;
+    return options.reverse ? turned(std::move(example)) : example;
   });
 }
 

@@ -1,8 +1,11 @@
 // Parallel text: two files, line i of one translates line i of the other.
+#include <algorithm>
+
 #include "data/gzip.hpp"
 #include "data/parts.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
+#include "heed/metrics/alignment.hpp"
 
 namespace heed {
 namespace {
@@ -20,10 +23,12 @@ std::vector<std::string> lines_of(const fs::path& file) {
 }
 
 std::vector<std::string> words_of(const std::string& line, const DataSource& source) {
-  std::vector<std::string> words = split_words(source.lowercase ? lower(line) : line);
-  if (source.max_length > 0)
-    words.resize(std::min(words.size(), static_cast<std::size_t>(source.max_length)));
-  return words;
+  return split_words(source.lowercase ? lower(line) : line);
+}
+
+std::size_t kept(std::size_t words, const DataSource& source) {
+  return source.max_length > 0 ? std::min(words, static_cast<std::size_t>(source.max_length))
+                               : words;
 }
 
 /// "data/train.en.gz" and "de" → "data/train.de.gz".
@@ -34,43 +39,73 @@ fs::path other_side(const fs::path& file, const std::string& ending) {
   return packed ? fs::path(name.string() + ".gz") : name;
 }
 
+/// The lines of the file that stands beside this one with the ending the config names for `role`;
+/// empty when none is named, or it is neither needed nor there.
+std::vector<std::string> beside(const std::string& role, const fs::path& file,
+                                const DataSource& source, std::size_t count, bool needed) {
+  const auto ending = source.columns.find(role);
+  if (ending == source.columns.end()) return {};
+  const fs::path other = other_side(file, ending->second);
+  if (!needed && !fs::exists(other)) return {};
+  const std::vector<std::string> lines = lines_of(other);
+  HEED_CHECK(lines.size() == count, "{}: {} lines, and {} has {}; they must agree",
+             at_line(other, std::min(lines.size(), count) + 1), lines.size(), file.string(), count);
+  return lines;
+}
+
 }  // namespace
 
-bool is_table(const fs::path& file) {
-  const std::string ending = format_ending(file);
-  return ending == ".tsv" || ending == ".csv" || ending == ".jsonl" || ending == ".ndjson";
+std::vector<std::pair<std::size_t, std::size_t>> parse_links(std::string_view text, LinkRoom room,
+                                                             const std::string& where) {
+  metrics::Alignment alignment;
+  try {
+    alignment = metrics::parse_pharaoh(text);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}", where, error.what()));
+  }
+  HEED_CHECK(alignment.possible.empty(),
+             "{}: '{}?{}' is a possible link; to learn from, sure ones are needed", where,
+             alignment.possible[0].source, alignment.possible[0].target);
+  std::vector<std::pair<std::size_t, std::size_t>> links;
+  for (const auto& [source, target] : alignment.sure) {
+    HEED_CHECK(source < room.text && target < room.target,
+               "{}: link {}-{} is outside the {} words of the text and {} of the target", where,
+               source, target, room.text, room.target);
+    if (source < room.kept && target < room.kept) links.emplace_back(target, source);
+  }
+  std::ranges::sort(links);
+  return links;
 }
 
 std::vector<Placed> read_parallel(const fs::path& file, const DataSource& source, FileNeeds needs) {
   HEED_CHECK(!needs.split, "{}: lines of text have no split; give 'train' and 'test' (and 'val')",
              file.string());
   const std::vector<std::string> text = lines_of(file);
-  const auto ending = source.columns.find("target");
-  HEED_CHECK(ending != source.columns.end() || !needs.label,
+  HEED_CHECK(source.columns.contains("target") || !needs.label,
              "{}: text in lines needs its other side; name that file's ending, [task.columns] "
              "target = \"de\"",
              file.string());
-  std::vector<std::string> target;
-  if (ending != source.columns.end()) {
-    const fs::path other = other_side(file, ending->second);
-    if (needs.label || fs::exists(other)) {
-      target = lines_of(other);
-      HEED_CHECK(target.size() == text.size(), "{}: {} lines, and {} has {}; they must agree",
-                 at_line(other, std::min(target.size(), text.size()) + 1), target.size(),
-                 file.string(), text.size());
-    }
-  }
+  const std::vector<std::string> target = beside("target", file, source, text.size(), needs.label);
+  const std::vector<std::string> links = beside("links", file, source, text.size(), false);
   std::vector<Placed> examples;
   for (std::size_t i = 0; i < text.size(); ++i) {
     Placed placed{.example = {}, .split = "", .line = i + 1};
-    placed.example.inputs["text"] = words_of(text[i], source);
-    HEED_CHECK(!placed.example.inputs["text"].empty(),
-               "{}: the line is empty; remove it here and "
-               "in the other file",
-               at_line(file, i + 1));
-    if (!target.empty()) placed.example.target = words_of(target[i], source);
-    HEED_CHECK(target.empty() || !placed.example.target.empty(),
+    Example& example = placed.example;
+    example.inputs["text"] = words_of(text[i], source);
+    if (!target.empty()) example.target = words_of(target[i], source);
+    HEED_CHECK(!example.inputs["text"].empty(),
+               "{}: the line is empty; remove it here and in the other file", at_line(file, i + 1));
+    HEED_CHECK(target.empty() || !example.target.empty(),
                "{}: the target is empty; remove the line in both files", at_line(file, i + 1));
+    if (!links.empty() && !target.empty()) {
+      const LinkRoom room{.text = example.inputs["text"].size(),
+                          .target = example.target.size(),
+                          .kept = kept(std::string::npos, source)};
+      example.links =
+          parse_links(links[i], room, at_line(other_side(file, source.columns.at("links")), i + 1));
+    }
+    example.inputs["text"].resize(kept(example.inputs["text"].size(), source));
+    example.target.resize(kept(example.target.size(), source));
     examples.push_back(std::move(placed));
   }
   return examples;

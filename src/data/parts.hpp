@@ -31,9 +31,6 @@ DataKind file_kind(std::string id, std::string doc, std::vector<std::string> col
 /// The kinds whose examples are rows of a table.
 std::vector<DataKind> table_kinds();
 
-/// True for .tsv, .csv and .jsonl, packed or not.
-bool is_table(const std::filesystem::path& file);
-
 /// Lines of text, with those of the file whose name ends as `source.columns` says of the target.
 std::vector<Placed> read_parallel(const std::filesystem::path& file, const DataSource& source,
                                   FileNeeds needs);
@@ -43,6 +40,15 @@ Values parse_points(std::string_view text, const std::string& where);
 /// Places 0 … n − 1, separated by white space.
 std::vector<std::string> parse_order(std::string_view text, std::size_t n,
                                      const std::string& where);
+
+/// Words of a text and of its translation, and how many of each are kept.
+struct LinkRoom {
+  std::size_t text = 0, target = 0, kept = std::string::npos;
+};
+/// Links "i-j" between words of the text and of the target, from 0, as Example::links has them;
+/// those of words that are not kept are left out.
+std::vector<std::pair<std::size_t, std::size_t>> parse_links(std::string_view text, LinkRoom room,
+                                                             const std::string& where);
 
 /// The corpus that `source.data` names, of the source's kind.
 Dataset load_builtin(const DataSource& source);
@@ -54,8 +60,13 @@ std::filesystem::path find_file(const std::string& name, const std::filesystem::
 std::vector<Column> wanted_columns(const DataSource& source, std::span<const std::string> roles,
                                    std::span<const std::string> required);
 
-/// One finite number ≥ 0 a token.
+/// One finite number ≥ 0 a token; `what` is named when there is something else.
 std::vector<float> parse_weights(std::string_view text, std::size_t tokens,
-                                 const std::string& where);
+                                 const std::string& where, std::string_view what = "the rationale");
+
+/// What people looked at, by `source.human`, as gold attention of the examples: joined by id, which
+/// must be known, or without one to all examples with the same tokens. Several rows of one text are
+/// several people: their mean counts.
+void add_human_attention(Dataset& data, const DataSource& source);
 
 }  // namespace heed

@@ -157,6 +157,11 @@ void read_translate(const Cells& cells, Example& example) {
   set_gold(example, "text", words.size(), cells);
   set_text(example, "text", std::move(words), cells);
   example.target = cells.words("target");
+  example.links = parse_links(cells.text("links"),
+                              {.text = cells.words("text").size(),
+                               .target = example.target.size(),
+                               .kept = cells.kept(std::string::npos)},
+                              cells.where());
   example.target.resize(cells.kept(example.target.size()));
 }
 
@@ -197,6 +202,7 @@ struct TableKind {
   std::vector<InputInfo> infos;
   ReadRow read;
   std::string answer = "label";  // the role of what is learned
+  std::string more = {};         // a role that rows may have besides
   /// Reads files that are no table.
   std::vector<Placed> (*plain)(const fs::path&, const DataSource&, FileNeeds) = nullptr;
 };
@@ -224,6 +230,7 @@ DataKind table_kind(const TableKind& kind) {
   std::vector<std::string> roles = kind.inputs;
   roles.push_back(kind.answer);
   for (const char* role : {"split", "rationale", "id"}) roles.emplace_back(role);
+  if (!kind.more.empty()) roles.push_back(kind.more);
   return file_kind(kind.id, kind.doc, roles, kind.infos,
                    [=](const fs::path& file, const DataSource& source, FileNeeds needs) {
                      if (kind.plain && !is_table(file)) return kind.plain(file, source, needs);
@@ -234,7 +241,7 @@ DataKind table_kind(const TableKind& kind) {
 }  // namespace
 
 std::vector<float> parse_weights(std::string_view text, std::size_t tokens,
-                                 const std::string& where) {
+                                 const std::string& where, std::string_view what) {
   std::vector<std::string> words = split_words(text);
   const auto is_bit = [](char c) { return c == '0' || c == '1'; };
   if (words.size() == 1 && words[0].size() == tokens && std::ranges::all_of(words[0], is_bit)) {
@@ -242,17 +249,16 @@ std::vector<float> parse_weights(std::string_view text, std::size_t tokens,
     for (const char c : words[0]) bits.push_back(c == '1' ? 1.0f : 0.0f);
     return bits;
   }
-  HEED_CHECK(words.size() == tokens,
-             "{}: the rationale has {} number{} for {} token{}; one a token is needed", where,
-             words.size(), words.size() == 1 ? "" : "s", tokens, tokens == 1 ? "" : "s");
+  HEED_CHECK(words.size() == tokens, "{}: {} has {} number{} for {} token{}; one a token is needed",
+             where, what, words.size(), words.size() == 1 ? "" : "s", tokens,
+             tokens == 1 ? "" : "s");
   std::vector<float> weights;
   for (const std::string& word : words) {
     float value = std::numeric_limits<float>::quiet_NaN();
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     const bool whole = error == std::errc() && end == word.data() + word.size();
     HEED_CHECK(whole && std::isfinite(value) && value >= 0,
-               "{}: the rationale has '{}'; a number of 0 or more is needed, one a token", where,
-               word);
+               "{}: {} has '{}'; a number of 0 or more is needed, one a token", where, what, word);
     weights.push_back(value);
   }
   return weights;
@@ -303,6 +309,7 @@ std::vector<DataKind> table_kinds() {
                   {{.name = "story", .levels = 1}, {.name = "question"}},
                   read_answer,
                   "label",
+                  {},
                   read_babi}),
       table_kind({"translate",
                   "a text for a text",
@@ -310,6 +317,7 @@ std::vector<DataKind> table_kinds() {
                   {text},
                   read_translate,
                   "target",
+                  "links",
                   read_parallel}),
       table_kind({"point",
                   "an order of some of the points",

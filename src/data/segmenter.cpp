@@ -11,13 +11,6 @@ namespace {
 
 constexpr std::string_view kWordMark = "▁";
 
-/// [i] is how many pieces the first i words have.
-std::vector<std::size_t> places_of(std::span<const std::vector<std::string>> pieces) {
-  std::vector<std::size_t> places = {0};
-  for (const auto& word : pieces) places.push_back(places.back() + word.size());
-  return places;
-}
-
 /// Sizes of runs, counted in pieces.
 std::vector<std::int64_t> recount(std::span<const std::int64_t> runs,
                                   std::span<const std::size_t> places) {
@@ -29,6 +22,19 @@ std::vector<std::int64_t> recount(std::span<const std::int64_t> runs,
     word = end;
   }
   return counted;
+}
+
+/// Links of words as links of their pieces, each with each.
+std::vector<std::pair<std::size_t, std::size_t>> cut_links(
+    std::span<const std::pair<std::size_t, std::size_t>> links,
+    std::span<const std::size_t> targets, std::span<const std::size_t> sources) {
+  std::vector<std::pair<std::size_t, std::size_t>> cut;
+  for (const auto& [target, source] : links) {
+    for (std::size_t t = targets[target]; t < targets[target + 1]; ++t) {
+      for (std::size_t s = sources[source]; s < sources[source + 1]; ++s) cut.emplace_back(t, s);
+    }
+  }
+  return cut;
 }
 
 }  // namespace
@@ -63,15 +69,19 @@ std::vector<std::string> Segmenter::cut(std::span<const std::string> words) cons
   return result;
 }
 
+std::vector<std::size_t> Segmenter::places(std::span<const std::string> words) const {
+  std::vector<std::size_t> places = {0};
+  for (const std::string& word : words)
+    places.push_back(places.back() + cut(std::span(&word, 1)).size());
+  return places;
+}
+
 Example Segmenter::cut(const Example& example) const {
   Example result = example;
   std::map<std::string, std::vector<std::size_t>> places;
   for (auto& [name, words] : result.inputs) {
-    std::vector<std::vector<std::string>> pieces;
-    for (const std::string& word : words) pieces.push_back(cut(std::span(&word, 1)));
-    places[name] = places_of(pieces);
-    words.clear();
-    for (auto& word : pieces) std::ranges::move(word, std::back_inserter(words));
+    places[name] = this->places(words);
+    words = cut(words);
   }
   for (auto& [name, weights] : result.gold) {
     const auto found = places.find(name);
@@ -91,6 +101,8 @@ Example Segmenter::cut(const Example& example) const {
     view.end = found->second[view.end];
   }
   result.target = cut(example.target);
+  if (!example.links.empty() && !places.empty())
+    result.links = cut_links(example.links, this->places(example.target), places.begin()->second);
   return result;
 }
 

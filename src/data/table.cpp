@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "data/gzip.hpp"
 #include "heed/base/error.hpp"
@@ -242,11 +243,19 @@ std::string at_line(const fs::path& file, std::size_t line) {
   return fmt::format("{}:{}", file.string(), line);
 }
 
+bool is_table(const fs::path& file) {
+  static const std::set<std::string> kEndings = {".tsv",    ".csv",   ".jsonl",
+                                                 ".ndjson", ".conll", ".conllu"};
+  return kEndings.contains(format_ending(file));
+}
+
 std::vector<Row> read_table(const fs::path& file, std::span<const Column> wanted) {
   const std::string ending = format_ending(file);
-  const bool tsv = ending == ".tsv", csv = ending == ".csv";
-  HEED_CHECK(tsv || csv || ending == ".jsonl" || ending == ".ndjson",
-             "{}: cannot tell the format from the ending '{}'; name it .tsv, .csv or .jsonl",
+  const bool tsv = ending == ".tsv", csv = ending == ".csv", conllu = ending == ".conllu";
+  const bool conll = conllu || ending == ".conll";
+  HEED_CHECK(is_table(file),
+             "{}: cannot tell the format from the ending '{}'; name it .tsv, .csv, .jsonl, .conll "
+             "or .conllu",
              file.string(), ending);
   const std::string bytes = read_unpacked(file);
   check_utf8(bytes, file);
@@ -254,9 +263,10 @@ std::vector<Row> read_table(const fs::path& file, std::span<const Column> wanted
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   HEED_CHECK(!trim(text).empty(), "{}:1: the file is empty; a header and rows are needed",
              file.string());
-  std::vector<Row> rows = tsv   ? read_tsv(text, file, wanted)
-                          : csv ? read_csv(text, file, wanted)
-                                : read_jsonl(text, file, wanted);
+  std::vector<Row> rows = tsv     ? read_tsv(text, file, wanted)
+                          : csv   ? read_csv(text, file, wanted)
+                          : conll ? read_conll(text, file, wanted, conllu)
+                                  : read_jsonl(text, file, wanted);
   HEED_CHECK(!rows.empty(), "{}:1: only a header; at least one row is needed", file.string());
   return rows;
 }

@@ -21,12 +21,22 @@ struct Row {
       cells;  ///< One a wanted column; none = not in this file or row.
 };
 
-/// Reads the wanted columns of a .tsv (no quoting), .csv (RFC 4180) or .jsonl file (an object a
-/// line), or one of these packed with gzip. CRLF ends, a byte order mark and blank lines are
-/// accepted. In JSONL a cell may be a string, a number, true or false, or an array of these, which
-/// is joined by spaces (strings with spaces in them by line ends); null is none. InputError
-/// "FILE:LINE: …" on anything else, and when there is no row.
+/// Reads the wanted columns of a .tsv (no quoting), .csv (RFC 4180), .jsonl (an object a line) or
+/// .conll or .conllu file (see read_conll), or one of these packed with gzip. CRLF ends, a byte
+/// order mark and blank lines are accepted. In JSONL a cell may be a string, a number, true or
+/// false, or an array of these, which is joined by spaces (strings with spaces in them by line
+/// ends); null is none. InputError "FILE:LINE: …" on anything else, and when there is no row.
 std::vector<Row> read_table(const std::filesystem::path& file, std::span<const Column> wanted);
+
+/// True for the endings that read_table knows, packed or not.
+bool is_table(const std::filesystem::path& file);
+
+/// A row a sentence of a file with a word a line. A wanted column is named by its number from 1, by
+/// its name (of CoNLL-U, when `universal`, or from "# global.columns = …"), or by the key of a
+/// comment "# key = value" before the sentence. Its words are joined by spaces; a label, split or
+/// id is that of the first word; a rationale of tags is 0 for O and _, and 1 for B-… and I-….
+std::vector<Row> read_conll(std::string_view text, const std::filesystem::path& file,
+                            std::span<const Column> wanted, bool universal);
 
 /// "FILE:LINE", for messages.
 std::string at_line(const std::filesystem::path& file, std::size_t line);

@@ -7,6 +7,7 @@
 
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
+#include "metrics/lines.hpp"
 #include "metrics/segments.hpp"
 
 namespace heed::metrics {
@@ -55,6 +56,19 @@ Alignment parse_pharaoh(std::string_view line) {
   sort_unique(alignment.sure);
   sort_unique(alignment.possible);
   return alignment;
+}
+
+std::string to_pharaoh(const Alignment& alignment) {
+  std::vector<std::string> links;
+  for (const auto& [source, target] : alignment.sure)
+    links.push_back(fmt::format("{}-{}", source, target));
+  for (const auto& [source, target] : alignment.possible)
+    links.push_back(fmt::format("{}?{}", source, target));
+  return join(links, " ");
+}
+
+std::vector<Alignment> read_pharaoh(const std::filesystem::path& file, bool gold) {
+  return parse_alignments(read_lines(file), gold);
 }
 
 Metric aer(std::span<const Alignment> hypotheses, std::span<const Alignment> gold) {

@@ -58,6 +58,7 @@ Tensor ages_of(const Input& x, const Tensor& ages) {
 EncoderImpl::EncoderImpl(const Config& config, const DataInfo& info, std::vector<std::string> names)
     : names_(std::move(names)),
       pool_(config.feature.pool),
+      across_(config.feature.across),
       dropout_(config.feature.dropout),
       half_(config.train.precision == "bfloat16") {
   std::int64_t width = 0;
@@ -125,9 +126,8 @@ Inputs EncoderImpl::forward(const Batch& batch, Trace& trace) {
     Input x = view == batch.views.end() ? read(name) : cut(read(view->second.of), view->second);
     x.name = name;
     FeatureModel& feature = feature_of(name);
-    x.data = encode_sentences(x, [&](const Input& part) {
-               return feature.forward(part);
-             }).to(torch::kFloat32);
+    const auto encode = [&](const Input& part) { return feature.forward(part); };
+    x.data = (across_ ? encode(x) : encode_sentences(x, encode)).to(torch::kFloat32);
     if (pool_ != "none") {
       const bool several = !x.levels.empty();
       x = pool_sentences(x, pool_);

@@ -25,15 +25,18 @@ Tensor row_weights(const std::vector<TraceMap>& maps, std::int64_t rows, std::in
 
 }  // namespace
 
-std::vector<double> token_weights(const Prediction& prediction, std::size_t tokens) {
+std::vector<double> token_weights(const Prediction& prediction, std::size_t tokens,
+                                  const std::string& input) {
+  const auto keys = static_cast<std::int64_t>(tokens);
+  const TraceMap* found = nullptr;
   for (const TraceMap& map : prediction.maps) {
-    const auto keys = static_cast<std::int64_t>(tokens);
     if (map.weights.dim() < 3 || map.weights.size(-1) != keys || map.weights.numel() == 0) continue;
-    const Tensor rows = mean_of_heads(map);
-    const Tensor mean = rows.t().mv(row_weights(prediction.maps, rows.size(0), keys)).contiguous();
-    return {mean.data_ptr<double>(), mean.data_ptr<double>() + mean.numel()};
+    if (!found || (map.key_input == input && found->key_input != input)) found = &map;
   }
-  return {};
+  if (!found) return {};
+  const Tensor rows = mean_of_heads(*found);
+  const Tensor mean = rows.t().mv(row_weights(prediction.maps, rows.size(0), keys)).contiguous();
+  return {mean.data_ptr<double>(), mean.data_ptr<double>() + mean.numel()};
 }
 
 Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,

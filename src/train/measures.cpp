@@ -1,4 +1,5 @@
 // What each kind of task is measured by.
+#include <algorithm>
 #include <set>
 
 #include "heed/base/error.hpp"
@@ -19,21 +20,26 @@ void add_rationale_metrics(Examples examples, const Evaluation& evaluation,
                            std::vector<Metric>& result) {
   std::vector<metrics::Weights> weights, gold;
   std::vector<metrics::Marks> marks;
+  bool unmarked = false;
   for (std::size_t i = 0; i < examples.size(); ++i) {
-    const auto& known = examples[i].gold;
-    if (known.empty()) continue;
-    const auto human = known.contains("text") ? known.find("text") : known.begin();
-    metrics::Weights found = token_weights(evaluation.predictions[i], human->second.size());
-    if (found.empty()) continue;
-    weights.push_back(std::move(found));
-    gold.emplace_back(human->second.begin(), human->second.end());
-    metrics::Marks marked;
-    for (const float weight : human->second) marked.push_back(weight > 0);
-    marks.push_back(std::move(marked));
+    const Prediction& prediction = evaluation.predictions[i];
+    for (const auto& [input, human] : examples[i].gold) {
+      // Of several inputs of the same length, a map of one says nothing of another.
+      if (examples[i].gold.size() > 1 &&
+          std::ranges::find(prediction.maps, input, &TraceMap::key_input) == prediction.maps.end())
+        continue;
+      metrics::Weights found = token_weights(prediction, human.size(), input);
+      if (found.empty()) continue;
+      weights.push_back(std::move(found));
+      gold.emplace_back(human.begin(), human.end());
+      metrics::Marks& marked = marks.emplace_back();
+      for (const float weight : human) marked.push_back(weight > 0);
+      unmarked = unmarked || std::ranges::count(marked, false) > 0;
+    }
   }
   if (weights.empty()) return;
   result.push_back(metrics::correctness(weights, gold));
-  result.push_back(metrics::auprc(weights, marks));
+  if (unmarked) result.push_back(metrics::auprc(weights, marks));
 }
 
 std::vector<Metric> measure_labels(const LoadedRun& run, Examples examples,

@@ -1,9 +1,18 @@
 #include "train/supervise.hpp"
 
+#include "heed/base/error.hpp"
+
 namespace heed {
 namespace {
 
-constexpr double kLeast = 1e-9;  // under a logarithm
+using Examples = std::span<const Example>;
+
+constexpr float kLeast = 1e-9f;  // under a logarithm
+
+/// Rows of weights and what they should be, [N, K] each; undefined: nothing to compare.
+struct Rows {
+  Tensor weights, gold;
+};
 
 /// Gold attention of the runs of words that attention was over: the sum of each run's.
 Tensor gold_of_runs(const Tensor& gold, const Tensor& sizes) {
@@ -32,13 +41,47 @@ Tensor gold_of(const Batch& batch, const TraceMap& map) {
   return {};
 }
 
-/// [B, K] the weights, mean over heads and the queries there are.
-Tensor mean_weights(const TraceMap& map) {
-  const Tensor weights = map.weights.mean(1);
-  if (!map.query_lengths.defined()) return weights.mean(1);
+/// [B, Q, K] 1 where a word of the target is linked with a word of the text; undefined: the map is
+/// no such map, or no example has links.
+Tensor gold_links(const Batch& batch, Examples examples, const TraceMap& map) {
+  if (map.query_input != "target" || !batch.inputs.contains(map.key_input)) return {};
+  Tensor gold;
+  for (std::int64_t b = 0; b < batch.size(); ++b) {
+    const auto& links = examples[batch.indices[static_cast<std::size_t>(b)]].links;
+    if (links.empty()) continue;
+    if (!gold.defined())
+      gold = torch::zeros({batch.size(), map.weights.size(-2), map.weights.size(-1)});
+    auto cells = gold.accessor<float, 3>();
+    for (const auto& [target, source] : links)
+      cells[b][static_cast<std::int64_t>(target)][static_cast<std::int64_t>(source)] = 1;
+  }
+  return gold;
+}
+
+/// [B, Q, K] of one head, or the mean of all.
+Tensor weights_of_head(const TraceMap& map, std::int64_t head) {
+  if (head == 0) return map.weights.mean(1);
+  HEED_CHECK(head <= map.weights.size(1),
+             "train.supervise_head: there is no head {} of map '{}'; it has {}", head, map.name,
+             map.weights.size(1));
+  return map.weights.select(1, head - 1);
+}
+
+/// [B, K] the mean over the queries there are.
+Tensor mean_of_queries(const Tensor& weights, const Tensor& query_lengths) {
+  if (!query_lengths.defined()) return weights.mean(1);
   const Tensor valid =
-      (torch::arange(weights.size(1)).unsqueeze(0) < map.query_lengths.unsqueeze(1)).unsqueeze(-1);
-  return torch::where(valid, weights, 0.0).sum(1) / map.query_lengths.clamp_min(1).unsqueeze(-1);
+      (torch::arange(weights.size(1)).unsqueeze(0) < query_lengths.unsqueeze(1)).unsqueeze(-1);
+  return torch::where(valid, weights, 0.0).sum(1) / query_lengths.clamp_min(1).unsqueeze(-1);
+}
+
+Rows rows_of(const Batch& batch, Examples examples, const TraceMap& map, std::int64_t head) {
+  if (map.weights.dim() != 4) return {};
+  if (const Tensor links = gold_links(batch, examples, map); links.defined())
+    return {.weights = weights_of_head(map, head).flatten(0, 1), .gold = links.flatten(0, 1)};
+  const Tensor gold = gold_of(batch, map);
+  if (!gold.defined()) return {};
+  return {.weights = mean_of_queries(weights_of_head(map, head), map.query_lengths), .gold = gold};
 }
 
 Tensor distance(const Tensor& weights, const Tensor& gold, const std::string& loss) {
@@ -47,21 +90,28 @@ Tensor distance(const Tensor& weights, const Tensor& gold, const std::string& lo
   return loss == "kl" ? cross + (gold * gold.clamp_min(kLeast).log()).sum(1) : cross;
 }
 
+/// The mean over rows with any gold attention.
+Tensor mean_distance(const Rows& rows, const std::string& loss) {
+  const Tensor mass = rows.gold.sum(1, /*keepdim=*/true);
+  const Tensor marked = mass.squeeze(1) > 0;
+  const Tensor each = distance(rows.weights, rows.gold / mass.clamp_min(kLeast), loss);
+  return torch::where(marked, each, 0.0).sum() / marked.sum().clamp_min(1).to(each.scalar_type());
+}
+
 }  // namespace
 
-Tensor attention_loss(const Trace& trace, const Batch& batch, const std::string& loss) {
+bool has_gold(const Example& example) { return !example.gold.empty() || !example.links.empty(); }
+
+Tensor attention_loss(const Trace& trace, const Batch& batch, Examples examples,
+                      const Config::Train& train) {
+  if (!train.supervise_map.empty()) trace.map(train.supervise_map);  // says which there are
   Tensor sum;
   int maps = 0;
   for (const TraceMap& map : trace.maps()) {
-    if (map.weights.dim() != 4) continue;
-    const Tensor gold = gold_of(batch, map);
-    if (!gold.defined()) continue;
-    const Tensor mass = gold.sum(1, /*keepdim=*/true);
-    const Tensor marked = mass.squeeze(1) > 0;
-    const Tensor each =
-        distance(mean_weights(map), gold / mass.clamp_min(static_cast<float>(kLeast)), loss);
-    const Tensor mean =
-        torch::where(marked, each, 0.0).sum() / marked.sum().clamp_min(1).to(each.scalar_type());
+    if (!train.supervise_map.empty() && map.name != train.supervise_map) continue;
+    const Rows rows = rows_of(batch, examples, map, train.supervise_head);
+    if (!rows.gold.defined()) continue;
+    const Tensor mean = mean_distance(rows, train.supervise_loss);
     sum = sum.defined() ? sum + mean : mean;
     ++maps;
   }

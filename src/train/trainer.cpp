@@ -1,5 +1,6 @@
 #include "heed/train/trainer.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -51,6 +52,9 @@ class Trainer {
         data_(load_dataset(config.task.source)) {
     HEED_CHECK(!data_.val.empty(), "{}: there is no validation part; set task.val_fraction above 0",
                config_.task.source.data);
+    HEED_CHECK(config_.train.supervise == 0 || std::ranges::any_of(data_.train, has_gold),
+               "train.supervise: the training part has no gold attention; a rationale column, "
+               "links or task.human give it");
     torch::manual_seed(static_cast<std::uint64_t>(config_.train.seed));
     run_.config = config_;
     run_.info = data_info(config_, data_);
@@ -126,12 +130,14 @@ class Trainer {
     Tensor whole = each.mean() + reinforce_->loss(trace.choices(), -each.detach());
     for (const LossTerm& term : trace.losses()) whole = whole + term.value(batch.labels);
     if (config_.train.supervise > 0) {
-      const Tensor pull = attention_loss(trace, batch, config_.train.supervise_loss);
-      HEED_CHECK(pull.defined(),
+      const Tensor pull = attention_loss(trace, batch, data_.train, config_.train);
+      const bool told = std::ranges::any_of(
+          indices, [&](std::size_t index) { return has_gold(data_.train[index]); });
+      HEED_CHECK(pull.defined() || !told,
                  "train.supervise: the data has no gold attention for an input that mechanism '{}' "
                  "looks at",
                  config_.attention.mechanism.id);
-      whole = whole + config_.train.supervise * pull;
+      if (pull.defined()) whole = whole + config_.train.supervise * pull;
     }
     (whole / parts).backward();
     return each.detach().sum().item<double>();

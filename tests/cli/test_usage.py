@@ -2,20 +2,9 @@
 
 import pytest
 
-COMMANDS = [
-    "demo",
-    "list",
-    "advise",
-    "describe",
-    "bench",
-    "train",
-    "eval",
-    "predict",
-    "ablate",
-    "metrics",
-    "report",
-    "import",
-]
+COMMANDS = (
+    "demo list advise describe bench train eval predict ablate explain align metrics report import".split()
+)
 
 
 def one_line(done, code=2):

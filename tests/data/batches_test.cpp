@@ -36,11 +36,13 @@ TEST(Collate, NumbersPadsAndKeepsTheOrderAsked) {
   EXPECT_EQ(batch.indices, (std::vector<std::size_t>{1, 0}));
 }
 
-TEST(Collate, LeavesOutGoldAndLabelsUnlessAllHaveThem) {
+TEST(Collate, LeavesOutLabelsUnlessAllHaveThemAndGoldUnlessOneHas) {
   auto data = examples();
   data[1].label.clear();
   const Batch batch = collated(data, {1, 2});
-  EXPECT_FALSE(batch.inputs.at("text").gold.defined());
+  EXPECT_TRUE(
+      torch::equal(batch.inputs.at("text").gold, torch::tensor({{0.5f, 0.0f}, {0.0f, 0.0f}})));
+  EXPECT_FALSE(collated(data, {2}).inputs.at("text").gold.defined());
   EXPECT_FALSE(batch.labels.defined());
   EXPECT_EQ(batch.inputs.at("text").ids.size(1), 2);
 }

@@ -72,7 +72,10 @@ TEST(DataErrors, NameFileLineAndCureOfATable) {
        "text\tlabel\tsplit\nb\tz\ttest\na\tx\ttrain\nc\ty\ttrain\n",
        ":2: ",
        {"'z'", "test", "x, y"}},
-      {"d.dat", "text\tlabel\tsplit\na\tx\ttrain\n", ": ", {".dat", ".tsv, .csv or .jsonl"}},
+      {"d.dat",
+       "text\tlabel\tsplit\na\tx\ttrain\n",
+       ": ",
+       {".dat", ".tsv, .csv, .jsonl, .conll or .conllu"}},
   };
   for (const Wrong& wrong : cases) expect_error(wrong);
 }

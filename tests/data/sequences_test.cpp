@@ -56,6 +56,35 @@ TEST(Translate, ReadsParallelTextAndCountsItsLines) {
   expect_parts(message_of([&] { load_dataset(source); }), {"train.en: ", "[task.columns]"});
 }
 
+TEST(Translate, ReadsLinksFromATableAndFromLinesAndCutsThemWithTheText) {
+  using Links = std::vector<std::pair<std::size_t, std::size_t>>;  // (target, text)
+  const Scratch scratch;
+  scratch.write("d.tsv", "text\ttarget\tlinks\tsplit\na b c\tx y\t0-1 2-0 1-1\ttrain\n");
+  DataSource table{
+      .kind = "translate", .data = "d.tsv", .val_fraction = 0, .base = scratch.folder()};
+  EXPECT_EQ(load_dataset(table).train[0].links, (Links{{0, 2}, {1, 0}, {1, 1}}));
+  table.max_length = 2;
+  EXPECT_EQ(load_dataset(table).train[0].links, (Links{{1, 0}, {1, 1}}));
+  scratch.write("t.en", "a b\nc\n");
+  scratch.write("t.de", "x\ny z\n");
+  scratch.write("t.gold", "1-0\n\n");
+  const DataSource lines{.kind = "translate",
+                         .train = "t.en",
+                         .columns = {{"target", "de"}, {"links", "gold"}},
+                         .val_fraction = 0,
+                         .base = scratch.folder()};
+  const Dataset data = load_dataset(lines);
+  EXPECT_EQ(data.train[0].links, (Links{{0, 1}}));
+  EXPECT_TRUE(data.train[1].links.empty());
+  for (const auto& [bytes, reason] : {std::pair{"1-0\n0-2\n", "t.gold:2: link 0-2 is outside"},
+                                      {"1-0\nx\n", "t.gold:2: 'x' is no link"},
+                                      {"1?0\n\n", "t.gold:1: '1?0' is a possible link"},
+                                      {"1-0\n", "t.gold:2: 1 lines"}}) {
+    scratch.write("t.gold", bytes);
+    expect_parts(message_of([&] { load_dataset(lines); }), {reason});
+  }
+}
+
 TEST(Translate, NewRowsNeedNoTarget) {
   const Scratch scratch;
   scratch.write("n.tsv", "text\na dog\n");
@@ -187,6 +216,21 @@ TEST(Language, LinksEveryWordAndMarksWhatIsTranslated) {
   EXPECT_FALSE(meanings.contains("the"));
 }
 
+TEST(Language, ReversedIsTheSameTextsTheOtherWayRound) {
+  const Dataset there = language({.train = 50, .val = 1, .test = 1}),
+                back = language({.train = 50, .val = 1, .test = 1, .reverse = true});
+  const Example &forth = there.train[0], &turned = back.train[0];
+  EXPECT_EQ(turned.inputs.at("text"), forth.target);
+  EXPECT_EQ(turned.target, forth.inputs.at("text"));
+  ASSERT_EQ(turned.links.size(), forth.links.size());
+  for (const auto& [target, place] : forth.links)
+    EXPECT_EQ(std::ranges::count(turned.links, std::pair(place, target)), 1);
+  expect_parts(message_of([] {
+                 load_dataset({.kind = "translate", .data = "builtin:translate?reverse=2"});
+               }),
+               {"reverse is 2"});
+}
+
 TEST(Dialogue, TheLastWordOfThePersonAskedAboutDecides) {
   for (const Example& example : dialogue({.train = 500, .val = 1, .test = 1}).train) {
     const Tokens& text = example.inputs.at("text");
@@ -225,6 +269,7 @@ TEST(Segmenter, PiecesAreTheTextAgainAndEverythingCountsInThem) {
   example.target = {"hanoi"};
   example.gold["text"] = {1, 0, 0.5f, 0};
   example.levels["text"] = {{1, 3}};
+  example.links = {{0, 0}};
   example.views["tail"] = {.of = "text", .begin = 1, .end = 4};
   const Example cut = segmenter->cut(example);
   const Tokens& pieces = cut.inputs.at("text");
@@ -236,6 +281,10 @@ TEST(Segmenter, PiecesAreTheTextAgainAndEverythingCountsInThem) {
   EXPECT_EQ(cut.levels.at("text")[0][0], static_cast<std::int64_t>(first));
   EXPECT_EQ(cut.views.at("tail").begin, first);
   EXPECT_EQ(cut.views.at("tail").end, pieces.size());
+  EXPECT_EQ(cut.links.size(), first * cut.target.size()) << "every piece with every piece";
+  EXPECT_EQ(cut.links.back(), std::pair(cut.target.size() - 1, first - 1));
+  EXPECT_EQ(segmenter->places(example.inputs.at("text"))[1], first);
+  EXPECT_EQ(segmenter->places(example.inputs.at("text")).back(), pieces.size());
   EXPECT_EQ(cut.gold.at("text").size(), pieces.size());
   EXPECT_EQ(std::ranges::count(cut.gold.at("text"), 1.0f), static_cast<std::ptrdiff_t>(first));
 }

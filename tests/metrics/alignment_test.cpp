@@ -14,6 +14,12 @@ Metric measure(std::string_view hypothesis, std::string_view gold) {
   return aer(std::vector{parse_pharaoh(hypothesis)}, std::vector{parse_pharaoh(gold)});
 }
 
+TEST(Pharaoh, IsWrittenAsItIsRead) {
+  for (const char* line : {"", "0-0", "0-1 2-0 1?1 3?2"})
+    EXPECT_EQ(to_pharaoh(parse_pharaoh(line)), line);
+  EXPECT_EQ(to_pharaoh(parse_pharaoh(" 2-0\t0-1 2-0 ")), "0-1 2-0");
+}
+
 TEST(Pharaoh, ReadsSureAndPossibleLinks) {
   const Alignment alignment = parse_pharaoh(" 3-1 0-0\t2?5 0-0 ");
   EXPECT_EQ(alignment.sure, (std::vector<Link>{{0, 0}, {3, 1}}));

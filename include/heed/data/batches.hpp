@@ -18,7 +18,8 @@ namespace heed {
 struct Padded {
   torch::Tensor ids;      ///< [B, L] int64, Vocabulary::kPadding past the end; undefined: numbers.
   torch::Tensor lengths;  ///< [B] int64.
-  torch::Tensor gold;     ///< [B, L] float, 0 past the end; undefined unless every example has it.
+  torch::Tensor gold;     ///< [B, L] float, 0 past the end and where it is not known; undefined
+                          ///< when no example has it.
   torch::Tensor values = {};  ///< [B, L, width] float, 0 past the end; undefined: words.
   /// Of each level, finest first: [B, S] sizes of the runs, 0 past the last, and [B] how many.
   std::vector<std::pair<torch::Tensor, torch::Tensor>> levels = {};

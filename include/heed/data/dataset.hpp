@@ -30,6 +30,9 @@ struct DataSource {
   std::string train, val, test;
   /// Of kind recommend: the same users in another domain; may be empty.
   std::string source;
+  /// What people looked at: JSONL {id, tokens, weights}, joined to the examples by id, or else by
+  /// equal tokens, as their gold attention; may be empty.
+  std::string human = {};
   /// Column roles of the kind → what the file calls them; the same name by default.
   std::map<std::string, std::string> columns;
   bool lowercase = true;        ///< ASCII letters only.
@@ -59,7 +62,8 @@ const DataKind& data_kind(const std::string& id);
 struct CorpusOptions {
   std::size_t train = 4000, val = 500, test = 1000;
   std::uint64_t seed = 1;
-  std::size_t n = 0;  ///< Points of a problem, where there are any; 0: the corpus' own number.
+  std::size_t n = 0;     ///< Points of a problem, where there are any; 0: the corpus' own number.
+  bool reverse = false;  ///< Of translations: the other way round.
 };
 
 /// Reads, checks and splits the data. Every mistake in a file is an InputError "FILE:LINE: …".

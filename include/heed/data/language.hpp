@@ -9,7 +9,8 @@ namespace heed {
 /// English sentences of one clause and their translation into a language that was made up: no
 /// articles, plurals agree, adjectives follow, the verb comes last and the adverb first, so that
 /// words move far. gold["text"] is 1 on the words that are translated, and Example::links says by
-/// which. No sentence occurs twice.
+/// which. No sentence occurs twice. `reverse` gives the other direction, in which articles must be
+/// guessed.
 Dataset language(const CorpusOptions& options = {});
 
 /// Speech: frames of 8 numbers, and the phonemes they are. A phoneme lasts 2 to 6 frames, each its

@@ -24,7 +24,9 @@ class Segmenter {
 
   const std::string& model() const { return model_; }
   std::vector<std::string> cut(std::span<const std::string> words) const;
-  /// Inputs, gold weights, levels, views and the target, all in pieces.
+  /// Where each word begins among the pieces, and behind the last where all end.
+  std::vector<std::size_t> places(std::span<const std::string> words) const;
+  /// Inputs, gold weights, levels, views, the target and its links, all in pieces.
   Example cut(const Example& example) const;
   std::vector<Example> cut(std::vector<Example> examples) const;
 

@@ -1,7 +1,9 @@
 #pragma once
 #include <compare>
 #include <cstdint>
+#include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +26,10 @@ struct Alignment {
 /// One line of a Pharaoh file: `i-j` sure, `i?j` possible, between white space. An empty line is a
 /// pair without links. InputError quotes the first token that is no link.
 Alignment parse_pharaoh(std::string_view line);
+/// The same, back: sure links, then possible ones, without a line end.
+std::string to_pharaoh(const Alignment& alignment);
+/// All lines of a file; only `gold` ones may have possible links. InputError "FILE:LINE: …".
+std::vector<Alignment> read_pharaoh(const std::filesystem::path& file, bool gold);
 
 /// Alignment error rate (Och & Ney 2003), 1 − (|A∩S| + |A∩P|) / (|A| + |S|) with P ⊇ S, counts
 /// summed over the corpus. A is `sure` of the hypotheses.

@@ -26,6 +26,7 @@ struct Config {
     std::int64_t layers = 1;
     double dropout = 0.2;
     bool shared = true;         // one feature model for all inputs, or one each
+    bool across = false;        // read on from sentence to sentence, or each sentence alone
     std::string pool = "none";  // how the words of a sentence become one vector
     std::int64_t time = 0;      // sentences, from the last, whose age is told; 0 = none
   };
@@ -46,6 +47,8 @@ struct Config {
     double label_smoothing = 0;
     double supervise = 0;  // weight of the loss on attention, where the data has gold attention
     std::string supervise_loss = "cross-entropy";
+    std::string supervise_map;        // the one map it pulls at; empty: all that look at gold
+    std::int64_t supervise_head = 0;  // the head of it, from 1; 0: the mean of all
     double weight_decay = 0;
     double clip = 5;  // greatest norm of the gradient; 0 = no clipping
     std::int64_t patience =

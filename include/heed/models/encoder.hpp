@@ -33,6 +33,7 @@ class EncoderImpl : public torch::nn::Module {
   std::map<std::string, std::shared_ptr<FeatureModel>> features_;
   std::shared_ptr<FeatureModel> shared_;
   std::string pool_;
+  bool across_;
   Tensor ages_;  // [time, dim] a vector for the last sentence, the one before …
   double dropout_;
   bool half_;  // train its matrix products in bfloat16; what it gives is float32
