@@ -1,5 +1,6 @@
 #include "heed/ablate/grid.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "heed/ablate/axis.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
+#include "heed/metrics/metric.hpp"
 #include "heed/models/config_paths.hpp"
 
 namespace heed::ablate {
@@ -75,12 +77,7 @@ class GridMaker {
     Row row{.name = name, .changes = given};
     try {
       row.config = load(given);
-      if (!registry_.find(Group::mechanism, row.config.attention.mechanism.id).scored) {
-        std::erase_if(row.changes, [](const std::string& change) {
-          return change.starts_with("attention.score") || change.starts_with("attention.align");
-        });
-        row.config = load(row.changes);
-      }
+      drop_what_has_no_place(row);
     } catch (const InputError& error) {
       row.refusal = without_place(error.what(), request_.config.string());
       if (!may_fail) throw InputError(fmt::format("{}: {}", name_of(given), row.refusal));
@@ -93,6 +90,25 @@ class GridMaker {
       grid_.rows.push_back(std::move(row));
     }
     return place->second;
+  }
+
+  /// Where nothing scores, score and alignment say nothing; where nothing attends, no part of
+  /// attention does. Rows that differ in these alone are thus the same.
+  void drop_what_has_no_place(Row& row) const {
+    const PartInfo& mechanism = registry_.find(Group::mechanism, row.config.attention.mechanism.id);
+    if (mechanism.scored || row.changes.empty()) return;
+    const bool replaced = std::ranges::find(mechanism.suits, "baseline") != mechanism.suits.end();
+    std::erase_if(row.changes, [&](const std::string& change) {
+      return change.starts_with("attention.score") || change.starts_with("attention.align") ||
+             (replaced && change.starts_with("attention.") &&
+              !change.starts_with("attention.mechanism"));
+    });
+    if (row.name.empty()) row.name = name_of(row.changes);
+    for (const std::string& change : replaced ? replaced_by(mechanism.id) : Changes{}) {
+      if (std::ranges::find(row.changes, change) == row.changes.end())
+        row.changes.push_back(change);
+    }
+    row.config = load(row.changes);
   }
 
   Config load(const Changes& changes) const {
@@ -176,8 +192,10 @@ std::string describe(const Grid& grid) {
     }
     rows.push_back(std::move(json));
   }
-  return nlohmann::ordered_json{
-             {"version", 1}, {"baseline", grid.rows[grid.baseline].name}, {"rows", std::move(rows)}}
+  return nlohmann::ordered_json{{"version", 1},
+                                {"heed", metrics::version()},
+                                {"baseline", grid.rows[grid.baseline].name},
+                                {"rows", std::move(rows)}}
              .dump(1) +
          "\n";
 }

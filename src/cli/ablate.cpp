@@ -57,8 +57,8 @@ class FolderLock {
 void lay_out(const Grid& grid, const std::vector<Cell>& cells, const AblationFiles& files) {
   const std::string description = describe(grid);
   HEED_CHECK(!std::filesystem::exists(files.grid()) || read_file(files.grid()) == description,
-             "{}: holds another grid (config, --over, --set or --baseline differ); choose another "
-             "--out, or give the same to go on with it",
+             "{}: holds another grid (config, --over, --set, --baseline or heed's version differ); "
+             "choose another --out, or give the same to go on with it",
              files.folder.string());
   for (const char* folder : {"configs", "results", "logs", "runs"})
     make_writable_folder(files.folder / folder);
@@ -109,8 +109,9 @@ class CellRunner {
   void ended(const Cell& cell, const std::string& failure) {
     auto result = read_result(files_, cell.id);
     if (!result) {
+      const std::string how = failure.empty() ? "ended without a result" : failure;
       const std::string said = last_line(files_.log(cell.id));
-      result = CellResult{.failure = failure + (said.empty() ? "" : ": " + said)};
+      result = CellResult{.failure = how + (said.empty() ? "" : ": " + said)};
       write_result(files_, cell.id, *result);
     }
     const std::string outcome =
@@ -133,7 +134,7 @@ class CellRunner {
   }
 
   void tell(const std::string& line) const {
-    if (!args_.quiet) fmt::print(stderr, "{}\n", line);
+    if (!args_.quiet && !args_.json) fmt::print(stderr, "{}\n", line);
   }
 
   const Grid& grid_;

@@ -36,7 +36,7 @@ TEST(Axis, AllIsEveryBuiltPartEveryChoiceOrBoth) {
   const Axis mechanisms = parse_axis("mechanism=all", names());
   EXPECT_TRUE(mechanisms.all);
   EXPECT_EQ(mechanisms.values,
-            (Words{"singular", "mean-pool", "no-attention"}));  // pointer: planned
+            (Words{"singular", "mean-pool", "no-attention", "gate"}));  // pointer: planned
   EXPECT_EQ(parse_axis("train.optimiser=all", names()).values, (Words{"adam", "adamw", "sgd"}));
   EXPECT_EQ(parse_axis("feature.shared=all", names()).values, (Words{"true", "false"}));
 }

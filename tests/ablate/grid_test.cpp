@@ -70,11 +70,27 @@ TEST_F(GridTest, AConfigOutsideTheAxesIsARowOfItsOwn) {
 }
 
 TEST_F(GridTest, WhatHasNoScoreIsNotRepeatedForEveryScore) {
-  const Grid grid = make({"mechanism=all", "score=all"});
+  const Grid grid = make({"mechanism=singular,gate,mean-pool", "score=dot,general", "queries=all"});
   EXPECT_EQ(row_names(grid),
-            (Words{"mechanism=singular, score=dot", "mechanism=singular, score=additive",
-                   "mechanism=singular, score=general", "mechanism=mean-pool",
-                   "mechanism=no-attention"}));
+            (Words{"mechanism=singular, score=dot, queries=singular",
+                   "mechanism=singular, score=dot, queries=multi-head",
+                   "mechanism=singular, score=general, queries=singular",
+                   "mechanism=singular, score=general, queries=multi-head",
+                   "mechanism=gate, queries=singular", "mechanism=gate, queries=multi-head",
+                   "mechanism=mean-pool", "no attention"}));
+}
+
+TEST_F(GridTest, MeanPoolingIsOneRowHoweverItIsAskedFor) {
+  const Grid grid = make({"mechanism=singular,mean-pool", "feature.dim=8,16"},
+                         "[attention]\nqueries = \"multi-head\"\n[feature]\ndim = 16\n");
+  EXPECT_EQ(row_names(grid),
+            (Words{"mechanism=singular, feature.dim=8", "mechanism=singular, feature.dim=16",
+                   "mechanism=mean-pool, feature.dim=8", "mechanism=mean-pool, feature.dim=16",
+                   "no attention"}));
+  EXPECT_EQ(grid.rows[2].config.attention.queries.id, "singular");
+  EXPECT_EQ(grid.rows[2].config.feature.dim, 8);
+  EXPECT_EQ(grid.rows[4].changes, (Words{"attention.mechanism=no-attention", "query.model=basic",
+                                         "train.supervise=0", "attention.queries=singular"}));
 }
 
 TEST_F(GridTest, ReplacedAttentionTakesItsQueryAndItsTeacherWithIt) {

@@ -14,7 +14,7 @@ inline const Registry& names() {
     };
     add(Group::feature, {"bigru", "cnn"});
     add(Group::query, {"basic", "specialised"});
-    add(Group::mechanism, {"singular", "mean-pool", "no-attention", "pointer"});
+    add(Group::mechanism, {"singular", "mean-pool", "no-attention", "gate", "pointer"});
     add(Group::score, {"dot", "additive", "general"});
     add(Group::align, {"soft", "hard", "entmax"});
     add(Group::queries, {"singular", "multi-head"});
@@ -23,7 +23,11 @@ inline const Registry& names() {
     add(Group::output, {"softmax"});
     add(Group::vectors, {"trained"});
     for (PartInfo& part : parts) {
-      if (part.id == "mean-pool" || part.id == "no-attention") part.scored = false;
+      if (part.id == "gate") part.scored = false;
+      if (part.id == "mean-pool" || part.id == "no-attention") {
+        part.scored = false;
+        part.suits = {"baseline"};
+      }
       if (part.id == "pointer") part.status = Status::planned;
       if (part.id == "additive") part.options = {{.name = "hidden", .fallback = false, .doc = ""}};
       if (part.id == "entmax") part.options = {{.name = "alpha", .fallback = 1.5, .doc = "α"}};

@@ -229,7 +229,11 @@ TEST(DataErrors, AnyCutOrChangedByteLoadsOrIsAnInputError) {
        "text,label,split,rationale\n\"good \"\"\xC3\xA9\",x,train,1 0\r\nbad,\"y\",val,\"1\"\n"},
       {"d.jsonl",
        R"({"text": ["good", "\u00e9"], "label": "x", "split": "train", "rationale": [1, 0.5]})"
-       "\n"}};
+       "\n"},
+      {"d.conll",
+       "# global.columns = ID text rationale label\n# split = train\n1 good B-X x\n1-2 \xC3\xA9 O "
+       "x\n2 "
+       "\xC3\xA9 0.5 x\r\n\n# split = val\n1\tbad\t_\tx\n"}};
   Random random(5);
   for (const auto& [name, bytes] : files) {
     for (std::size_t size = 0; size <= bytes.size(); ++size)
