@@ -2,9 +2,7 @@
 
 import pytest
 
-COMMANDS = (
-    "demo list advise describe bench train eval predict ablate explain align metrics report import".split()
-)
+COMMANDS = "demo list advise describe bench train eval predict ablate explain align metrics report import".split()
 
 
 def one_line(done, code=2):

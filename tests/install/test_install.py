@@ -1,6 +1,7 @@
 """What users get: a CMake package with and without torch, and pip install."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -57,10 +58,15 @@ def test_configuring_fails_when_torch_leaks_into_a_torch_free_layer(tmp_path, le
 
 def test_pip_install_gives_a_working_package(tmp_path):
     target = tmp_path / "site"
-    run(
-        sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-build-isolation", "--no-deps",
-        "--target", target, f"--config-settings=build-dir={tmp_path / 'build'}", ROOT,
-    )  # fmt: skip
+    # A folder beside build/ and the same name of the compiler: ccache then knows what was compiled there.
+    folder = ROOT / "build-pip"
+    try:
+        run(
+            sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-build-isolation", "--no-deps",
+            "--target", target, f"--config-settings=build-dir={folder}", ROOT, env={"CXX": "c++"},
+        )  # fmt: skip
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     code = "import heed, torch; x = torch.randn(1, 2, 3, 4); print(heed.attend(x, x, x).shape, heed.__file__)"
     out = run(
         sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {[str(target), *sys.path]!r}; {code}", cwd=tmp_path
