@@ -10,6 +10,7 @@
 #include "data/scratch.hpp"
 #include "heed/base/random.hpp"
 #include "heed/base/words.hpp"
+#include "source_dir.hpp"
 
 namespace heed {
 namespace {
@@ -247,7 +248,7 @@ TEST(LoadExamples, ReadsAllRowsAndDoesWithoutLabels) {
   EXPECT_EQ(labelled[1].label, "");
 }
 
-fs::path shared_data() { return fs::path(HEED_SOURCE_DIR).parent_path() / "shared" / "data"; }
+fs::path shared_data() { return fs::path(kSourceDir).parent_path() / "shared" / "data"; }
 
 TEST(LoadDataset, ReadsSst2AsPublished) {
   const fs::path file = shared_data() / "cls-sst2" / "sst2.tsv";

@@ -4,6 +4,7 @@
 
 #include "data/scratch.hpp"
 #include "heed/data/dataset.hpp"
+#include "source_dir.hpp"
 
 namespace heed {
 namespace {
@@ -120,8 +121,7 @@ TEST(GraphCorpora, OneRelationJoinsNodesOfALabel) {
 }
 
 TEST(GraphFolder, ReadsCoraWhenItIsThere) {
-  const fs::path folder =
-      fs::path(HEED_SOURCE_DIR).parent_path() / "shared" / "data" / "graph-cora";
+  const fs::path folder = fs::path(kSourceDir).parent_path() / "shared" / "data" / "graph-cora";
   if (!fs::exists(folder)) GTEST_SKIP() << "no ../shared/data/graph-cora beside the source tree";
   const Dataset data = load_dataset({.kind = "graph", .data = folder.string()});
   EXPECT_EQ(data.graph->nodes.size(), 2708u);

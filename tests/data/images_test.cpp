@@ -2,6 +2,7 @@
 
 #include "data/scratch.hpp"
 #include "heed/data/dataset.hpp"
+#include "source_dir.hpp"
 
 namespace heed {
 namespace {
@@ -126,7 +127,7 @@ TEST(ImageCorpora, TheCrowdIsAsManyAsItSays) {
 }
 
 TEST(Idx, ReadsMnistWhenItIsThere) {
-  const fs::path folder = fs::path(HEED_SOURCE_DIR).parent_path() / "shared" / "data" / "img-mnist";
+  const fs::path folder = fs::path(kSourceDir).parent_path() / "shared" / "data" / "img-mnist";
   if (!fs::exists(folder)) GTEST_SKIP() << "no ../shared/data/img-mnist beside the source tree";
   const Dataset data = load_dataset(
       {.kind = "image", .data = "", .train = (folder / "val-images.idx3.gz").string()});

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "models/tiny_bert.hpp"
+#include "source_dir.hpp"
 
 namespace heed {
 namespace {
@@ -166,7 +167,7 @@ TEST(Bert, FoldersOfAnotherModelAreInputErrors) {
 
 std::filesystem::path minilm_folder() {
   const char* given = std::getenv("HEED_MINILM");
-  return given != nullptr ? given : std::string(HEED_SOURCE_DIR) + "/build/minilm";
+  return given != nullptr ? given : std::string(kSourceDir) + "/build/minilm";
 }
 
 // Computed with sentence-transformers 6.2.0 (transformers 5.22.2): the first eight of 384 numbers.
