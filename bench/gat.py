@@ -10,18 +10,13 @@ high. Least of all epochs. Prints one JSON row.
 
 import argparse
 import json
-import re
-import subprocess
-import sys
-import tempfile
 import time
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from heed_epoch import least_epoch
 from torch import nn
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 class GatLayer(nn.Module):
@@ -86,34 +81,12 @@ def peer_epoch(folder, epochs):
     return best
 
 
-def heed_epoch(folder, epochs):
-    config = (ROOT / "examples/cora/config.toml").read_text()
-    config = re.sub(r'data = ".*"', f'data = "{folder}"', config)
-    config = re.sub(r"epochs = .*", f"epochs = {epochs}", re.sub(r"patience = .*", "patience = 0", config))
-    with tempfile.TemporaryDirectory() as scratch:
-        (Path(scratch) / "config.toml").write_text(config)
-        run = Path(scratch) / "run"
-        command = [
-            ROOT / "build/heed",
-            "train",
-            Path(scratch) / "config.toml",
-            "--out",
-            run,
-            "--threads",
-            "1",
-            "--quiet",
-        ]
-        subprocess.run(command, check=True, stdout=sys.stderr)
-        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return min(line["seconds"] for line in lines if "epoch" in line)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--epochs", type=int, default=200)
     args = parser.parse_args()
-    ours, theirs = heed_epoch(args.folder.resolve(), args.epochs), peer_epoch(args.folder, args.epochs)
+    ours, theirs = least_epoch("cora", args.folder.resolve(), args.epochs), peer_epoch(args.folder, args.epochs)
     row = {"case": "GAT epoch, Cora", "heed_ms": round(1e3 * ours, 2), "peer_ms": round(1e3 * theirs, 2)}
     print(json.dumps(row | {"ratio": round(theirs / ours, 2)}))
 

@@ -12,19 +12,17 @@ import argparse
 import collections
 import csv
 import json
-import re
 import resource
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from heed_epoch import least_epoch
 from torch import nn
 
-ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 100  # of the word vectors
 
 
@@ -179,26 +177,7 @@ def peer_epochs(kind, path, epochs):
 
 
 def heed_epochs(kind, path, epochs):
-    example = ROOT / "examples" / ("semeval-lcr-rot" if kind == "lcr-rot" else "movies-han") / "config.toml"
-    config = re.sub(r'(?m)^data = ".*"', f'data = "{path}"', example.read_text())
-    config = config.replace("../../build", str(ROOT / "build"))
-    config = re.sub(r"epochs = .*", f"epochs = {epochs}", re.sub(r"patience = .*", "patience = 0", config))
-    with tempfile.TemporaryDirectory() as scratch:
-        (Path(scratch) / "config.toml").write_text(config)
-        run = Path(scratch) / "run"
-        command = [
-            ROOT / "build/heed",
-            "train",
-            Path(scratch) / "config.toml",
-            "--out",
-            run,
-            "--threads",
-            "1",
-            "--quiet",
-        ]
-        subprocess.run(command, check=True, stdout=sys.stderr)
-        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return min(line["seconds"] for line in lines if "epoch" in line)
+    return least_epoch("semeval-lcr-rot" if kind == "lcr-rot" else "movies-han", path, epochs)
 
 
 def measured(side, kind, path, epochs):

@@ -8,6 +8,7 @@
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
 #include "heed/base/words.hpp"
+#include "heed/data/split.hpp"
 #include "heed/explain/alignments_choice.hpp"
 
 namespace heed::cli {
@@ -40,13 +41,7 @@ std::function<void(std::size_t)> counter(const std::string& what, std::size_t al
 
 std::vector<Example> pairs_of(const LoadedRun& run, const AlignArgs& args) {
   if (!args.data.empty()) return load_examples(args.data, run.config.task.source);
-  Dataset data = load_dataset(run.config.task.source);
-  std::vector<Example>& part = args.split == "train" ? data.train
-                               : args.split == "val" ? data.val
-                                                     : data.test;
-  HEED_CHECK(!part.empty(), "{}: the data has no {} part; give --data FILE or another --split",
-             args.run, args.split);
-  return std::move(part);
+  return load_split(run.config.task.source, args.split, args.run);
 }
 
 /// Validation pairs of the run's own data; those with gold links if any has them.

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "heed/base/error.hpp"
+#include "heed/data/split.hpp"
 #include "heed/train/evaluation.hpp"
 
 namespace heed::cli {
@@ -17,13 +17,7 @@ struct EvalArgs {
 
 std::vector<Example> eval_examples(const LoadedRun& run, const EvalArgs& args) {
   if (!args.data.empty()) return load_examples(args.data, run.config.task.source);
-  Dataset data = load_dataset(run.config.task.source);
-  std::vector<Example>& part = args.split == "train" ? data.train
-                               : args.split == "val" ? data.val
-                                                     : data.test;
-  HEED_CHECK(!part.empty(), "{}: the data has no {} part; give --data FILE or another --split",
-             args.run, args.split);
-  return std::move(part);
+  return load_split(run.config.task.source, args.split, args.run);
 }
 
 void run_eval(const EvalArgs& args) {

@@ -11,6 +11,7 @@
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
 #include "heed/base/words.hpp"
+#include "heed/data/split.hpp"
 #include "heed/explain/audit.hpp"
 #include "heed/explain/importance.hpp"
 
@@ -84,18 +85,10 @@ void run_audit(const ExplainArgs& args) {
 }
 
 std::vector<Example> explained_examples(const LoadedRun& run, const ExplainArgs& args) {
-  std::vector<Example> examples;
-  if (!args.data.empty()) {
-    examples = load_examples(args.data, run.config.task.source);
-  } else {
-    Dataset data = load_dataset(run.config.task.source);
-    examples = std::move(args.options.split == "train" ? data.train
-                         : args.options.split == "val" ? data.val
-                                                       : data.test);
-    HEED_CHECK(!examples.empty(),
-               "{}: the data has no {} part; give --data FILE or another --split", args.run,
-               args.options.split);
-  }
+  const DataSource& source = run.config.task.source;
+  std::vector<Example> examples = args.data.empty()
+                                      ? load_split(source, args.options.split, args.run)
+                                      : load_examples(args.data, source);
   if (static_cast<std::int64_t>(examples.size()) > args.options.examples)
     examples.resize(static_cast<std::size_t>(args.options.examples));
   return run.info.seen(std::move(examples));

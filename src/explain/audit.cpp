@@ -7,6 +7,7 @@
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
 #include "heed/base/words.hpp"
+#include "heed/data/split.hpp"
 #include "heed/train/evaluation.hpp"
 
 namespace heed::explain {
@@ -66,13 +67,8 @@ Json result_of(const fs::path& run, const std::string& test, const AuditOptions&
 }
 
 std::vector<Example> audited_examples(const LoadedRun& run, const AuditOptions& options) {
-  Dataset data = load_dataset(run.config.task.source);
-  std::vector<Example>& part = options.split == "train" ? data.train
-                               : options.split == "val" ? data.val
-                                                        : data.test;
-  HEED_CHECK(!part.empty(), "explain: the data has no {} part; choose another --split",
-             options.split);
-  std::vector<Example> seen = run.info.seen(std::move(part));
+  std::vector<Example> seen =
+      run.info.seen(load_split(run.config.task.source, options.split, "explain"));
   if (static_cast<std::int64_t>(seen.size()) > options.examples)
     seen.resize(static_cast<std::size_t>(options.examples));
   return seen;
