@@ -56,9 +56,21 @@ std::vector<std::string> test_arguments(const ExplainArgs& args, const std::stri
   return words;
 }
 
+std::vector<Example> explained_examples(const LoadedRun& run, const ExplainArgs& args) {
+  const DataSource& source = run.config.task.source;
+  std::vector<Example> examples = args.data.empty()
+                                      ? load_split(source, args.options.split, args.run)
+                                      : load_examples(args.data, source);
+  if (static_cast<std::int64_t>(examples.size()) > args.options.examples)
+    examples.resize(static_cast<std::size_t>(args.options.examples));
+  return run.info.seen(std::move(examples));
+}
+
 void run_audit(const ExplainArgs& args) {
   if (!args.test.empty()) return explain::run_audit_test(args.run, args.test, args.options);
-  load(args.run);  // a wrong run fails here, once
+  const LoadedRun run = load(args.run);
+  // A wrong run, part or input fails here, once.
+  explain::Subject(run, explained_examples(run, args).front(), args.options.input);
   std::vector<Job> jobs;
   std::vector<std::string> names;
   for (const std::string& test : explain::audit_tests(args.options)) {
@@ -82,16 +94,6 @@ void run_audit(const ExplainArgs& args) {
   fmt::print("{}", args.json ? nlohmann::ordered_json::parse(audit).dump() + "\n"
                              : explain::readable_audit(audit));
   if (!args.json) fmt::print("\nNumbers: {}/audit/audit.json\n", args.run);
-}
-
-std::vector<Example> explained_examples(const LoadedRun& run, const ExplainArgs& args) {
-  const DataSource& source = run.config.task.source;
-  std::vector<Example> examples = args.data.empty()
-                                      ? load_split(source, args.options.split, args.run)
-                                      : load_examples(args.data, source);
-  if (static_cast<std::int64_t>(examples.size()) > args.options.examples)
-    examples.resize(static_cast<std::size_t>(args.options.examples));
-  return run.info.seen(std::move(examples));
 }
 
 /// The three heaviest positions.

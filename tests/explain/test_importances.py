@@ -93,6 +93,8 @@ def test_tasks_without_labels_are_refused(heed, tmp_path):
         '[output]\nmodel = "pointer"\n[train]\nepochs = 1\n'
     )
     assert heed("train", config, "--out", tmp_path / "run").returncode == 0
-    done = heed("explain", tmp_path / "run")
-    assert done.returncode == 2
-    assert "'point'" in done.stderr
+    for arguments in ([], ["--audit"]):
+        done = heed("explain", tmp_path / "run", *arguments)
+        assert done.returncode == 2
+        assert "'point'" in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
