@@ -23,6 +23,23 @@ Tensor row_weights(const std::vector<TraceMap>& maps, std::int64_t rows, std::in
   return torch::full({rows}, 1.0 / static_cast<double>(rows), torch::kFloat64);
 }
 
+constexpr std::int64_t kMostFeatures = 20000;  // numbers of one map; more are not kept
+
+/// The map of one entry of the batch, cut to its lengths.
+TraceMap map_of_entry(const TraceMap& map, std::int64_t b) {
+  TraceMap own = map;
+  own.weights = map.entry(b).contiguous();
+  own.features = Tensor();
+  if (map.features.defined()) {
+    TraceMap each = map;  // its axes come first, so it is cut as the weights are
+    each.weights = map.features;
+    const Tensor features = each.entry(b);
+    if (features.numel() <= kMostFeatures) own.features = features.clone();
+  }
+  own.query_lengths = own.key_lengths = Tensor();
+  return own;
+}
+
 }  // namespace
 
 std::vector<double> token_weights(const Prediction& prediction, std::size_t tokens,
@@ -61,12 +78,8 @@ Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
     for (std::size_t row = 0; row < indices.size(); ++row) {
       Prediction& prediction = result.predictions[indices[row]];
       prediction = std::move(reply.predictions[row]);
-      for (const TraceMap& map : trace.maps()) {
-        TraceMap own = map;
-        own.weights = map.entry(static_cast<std::int64_t>(row)).contiguous();
-        own.query_lengths = own.key_lengths = Tensor();
-        prediction.maps.push_back(std::move(own));
-      }
+      for (const TraceMap& map : trace.maps())
+        prediction.maps.push_back(map_of_entry(map, static_cast<std::int64_t>(row)));
     }
   }
   result.loss = known ? loss / static_cast<double>(examples.size())

@@ -6,6 +6,7 @@
 
 #include "heed/base/words.hpp"
 #include "heed/train/evaluation.hpp"
+#include "train/trace_shapes.hpp"
 
 namespace heed {
 namespace {
@@ -17,7 +18,8 @@ using Words = std::vector<std::string>;
 /// than the words it was given (sentences, patches of a picture): that is an input of its own.
 class ShownInputs {
  public:
-  explicit ShownInputs(const Example& example) : example_(example), inputs_(example.inputs) {
+  ShownInputs(const DataInfo& info, const Example& example)
+      : example_(example), inputs_(example.inputs) {
     for (const auto& [name, view] : example.views) {
       const auto whole = example.inputs.find(view.of);
       if (whole == example.inputs.end()) continue;
@@ -25,22 +27,28 @@ class ShownInputs {
       inputs_[name] = {first + static_cast<std::ptrdiff_t>(view.begin),
                        first + static_cast<std::ptrdiff_t>(view.end)};
     }
-    for (const auto& [name, values] : example.values) {
-      if (values.width <= kShown) inputs_[name] = positions(values);
+    for (const InputInfo& input : info.inputs) {
+      const auto values = example.values.find(input.name);
+      if (values != example.values.end() && values->second.width <= kShown && input.grid.empty())
+        inputs_[input.name] = positions(values->second);
     }
   }
 
   void add(const std::string& name, Words words) { inputs_[name] = std::move(words); }
   bool has(const std::string& name) const { return inputs_.contains(name); }
+  std::size_t length(const std::string& name) const {
+    return has(name) ? inputs_.at(name).size() : 0;
+  }
 
   /// The input with so many positions that a map calls `name`; "" stays "".
   std::string name_of(const std::string& name, std::size_t count) {
     if (!name.empty() && !has(name)) inputs_[name] = numbered(count);
     if (name.empty() || inputs_.at(name).size() == count) return name;
     const auto levels = example_.levels.find(name);
-    const bool sentences = levels != example_.levels.end() && !levels->second.empty() &&
-                           levels->second[0].size() == count && example_.inputs.contains(name);
-    const std::string shown = name + (sentences ? " (sentences)" : " (parts)");
+    const bool runs = levels != example_.levels.end() && !levels->second.empty() &&
+                      levels->second[0].size() == count;
+    const bool sentences = runs && example_.inputs.contains(name);
+    const std::string shown = name + (sentences ? " (sentences)" : runs ? " (frames)" : " (parts)");
     if (!has(shown)) inputs_[shown] = sentences ? sentences_of(name) : numbered(count);
     return inputs_.at(shown).size() == count ? shown : "";
   }
@@ -91,6 +99,15 @@ class ShownInputs {
   std::map<std::string, Words> inputs_;
 };
 
+/// Row by row. Six digits are more than any picture shows, and halve the file.
+Json numbers_json(const Tensor& numbers) {
+  const Tensor flat = numbers.flatten().to(torch::kFloat32).contiguous();
+  Json data = Json::array();
+  for (std::int64_t i = 0; i < flat.numel(); ++i)
+    data.push_back(std::round(flat.data_ptr<float>()[i] * 1e6) / 1e6);
+  return data;
+}
+
 Json map_json(const TraceMap& map, ShownInputs& inputs) {
   const auto shown = [&](const std::string& input, std::int64_t axis) {
     const auto count = static_cast<std::size_t>(map.weights.size(axis));
@@ -99,17 +116,16 @@ Json map_json(const TraceMap& map, ShownInputs& inputs) {
     return name.empty() ? Json() : Json(name);
   };
   const bool asked = map.weights.dim() >= 2;
-  const Tensor flat = map.weights.flatten().to(torch::kFloat32).contiguous();
-  Json data = Json::array();
-  // Six digits are more than any picture shows, and halve the file.
-  for (std::int64_t i = 0; i < flat.numel(); ++i)
-    data.push_back(std::round(flat.data_ptr<float>()[i] * 1e6) / 1e6);
-  return {{"name", map.name},
-          {"axes", map.axes},
-          {"query_input", asked ? shown(map.query_input, -2) : Json()},
-          {"key_input", shown(map.key_input, -1)},
-          {"shape", map.weights.sizes().vec()},
-          {"data", std::move(data)}};
+  Json json{{"name", map.name},
+            {"axes", map.axes},
+            {"query_input", asked ? shown(map.query_input, -2) : Json()},
+            {"key_input", shown(map.key_input, -1)},
+            {"shape", map.weights.sizes().vec()},
+            {"data", numbers_json(map.weights)}};
+  if (map.features.defined())
+    json["features"] = {{"shape", map.features.sizes().vec()},
+                        {"data", numbers_json(map.features)}};
+  return json;
 }
 
 Json gold_json(const Example& example, const ShownInputs& inputs) {
@@ -121,7 +137,7 @@ Json gold_json(const Example& example, const ShownInputs& inputs) {
   }
   if (gold.is_null()) return gold;
   for (const auto& [name, weights] : example.gold) {
-    if (inputs.has(name)) gold["weights"][name] = weights;
+    if (inputs.length(name) == weights.size()) gold["weights"][name] = weights;
   }
   return gold;
 }
@@ -140,7 +156,7 @@ Json prediction_json(const LoadedRun& run, const Example& example, const Predict
 
 std::string to_json_line(const LoadedRun& run, const Example& example,
                          const Prediction& prediction) {
-  ShownInputs inputs(example);
+  ShownInputs inputs(run.info, example);
   // Rows of maps that are asked by what was written: its words, then the end.
   if (!prediction.maps.empty() && !prediction.sequence.empty()) {
     Words written = prediction.sequence;
@@ -150,8 +166,13 @@ std::string to_json_line(const LoadedRun& run, const Example& example,
   Json maps = Json::array();
   for (const TraceMap& map : prediction.maps) maps.push_back(map_json(map, inputs));
   Json json{{"id", example.id}, {"inputs", inputs.to_json()}};
-  if (!maps.empty()) json["maps"] = std::move(maps);
-  if (Json gold = gold_json(example, inputs); !gold.is_null()) json["gold"] = std::move(gold);
+  Json gold = gold_json(example, inputs);
+  if (!maps.empty()) {
+    json["maps"] = std::move(maps);
+    if (!example.links.empty()) gold["links"] = example.links;
+    add_shapes(json, run.info, example);
+  }
+  if (!gold.is_null()) json["gold"] = std::move(gold);
   json["prediction"] = prediction_json(run, example, prediction);
   // Text that is not UTF-8 is refused by the readers; replace rather than throw if it gets here.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

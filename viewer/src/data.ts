@@ -1,6 +1,7 @@
 /** The report's JSON: its types, and the one place where it is checked. README.md documents it. */
 import { readAblation, type Ablation } from "./ablation";
 import { DataError, Reader } from "./reader";
+import { readFeatures, readLinks, readShapes, type Features, type Shapes } from "./shapes";
 
 export { DataError };
 
@@ -80,6 +81,7 @@ export interface Example {
   maps: WeightMap[];
   gold: Gold | null;
   prediction: Prediction | null;
+  shapes?: Shapes | undefined;
 }
 
 /** Weights of one attention module, row-major over `axes`; NaN where there is none. */
@@ -90,17 +92,25 @@ export interface WeightMap {
   keyInput: string | null;
   shape: number[];
   data: number[];
+  /** Of multi-dimensional attention, whose `data` is the mean over the features. */
+  features?: Features | undefined;
 }
 
 export interface Gold {
   label: string | null;
   /** The true rationale: for each input a weight a token, above 0 where the token decides. */
   weights: Map<string, number[]>;
+  /** Which word of the right answer says what which word of the text does. */
+  links?: [target: number, source: number][] | undefined;
+  /** Of tasks that answer with a sequence. */
+  sequence?: string[] | undefined;
 }
 
 export interface Prediction {
   label: string;
   probabilities: number[];
+  /** Of tasks that answer with a sequence. */
+  sequence?: string[] | undefined;
 }
 
 /** Throws `DataError` when nothing can be shown; otherwise leaves out what is broken and says so. */
@@ -264,6 +274,7 @@ function readExample(example: Reader, problems: string[]): Example {
     maps: keepReadable(maps, (map) => readMap(map, inputs), problems),
     gold: readGold(example.field("gold"), inputs),
     prediction: readPrediction(example.field("prediction")),
+    shapes: readShapes(example, inputs, problems),
   };
 }
 
@@ -297,6 +308,7 @@ function readMap(map: Reader, inputs: Map<string, string[]>): WeightMap {
     keyInput,
     shape,
     data,
+    features: readFeatures(map.field("features"), shape),
   };
 }
 
@@ -313,7 +325,16 @@ function readGold(gold: Reader, inputs: Map<string, string[]>): Gold | null {
     weights.set(name, values.numbers());
   }
   const label = gold.field("label");
-  return { label: label.missing ? null : label.string(), weights };
+  return {
+    label: label.missing ? null : label.string(),
+    weights,
+    links: readLinks(gold.field("links")),
+    sequence: readSequence(gold.field("sequence")),
+  };
+}
+
+function readSequence(sequence: Reader): string[] | undefined {
+  return sequence.missing ? undefined : sequence.strings();
 }
 
 function readPrediction(prediction: Reader): Prediction | null {
@@ -324,5 +345,6 @@ function readPrediction(prediction: Reader): Prediction | null {
       .field("probabilities")
       .itemsOrNone()
       .map((p) => p.number()),
+    sequence: readSequence(prediction.field("sequence")),
   };
 }
