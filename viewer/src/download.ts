@@ -29,15 +29,35 @@ export function fileName(name: string, extension: string): string {
 
 export function saveCsv(name: string, table: Table): void {
   // The mark makes spreadsheets read the file as UTF-8.
-  save(fileName(name, "csv"), "text/csv;charset=utf-8", `\ufeff${toCsv(table)}`);
+  save(
+    fileName(name, "csv"),
+    new Blob([`\ufeff${toCsv(table)}`], { type: "text/csv;charset=utf-8" }),
+  );
 }
 
 export function saveSvg(name: string, picture: SVGSVGElement): void {
-  save(fileName(name, "svg"), "image/svg+xml;charset=utf-8", standaloneSvg(picture));
+  save(fileName(name, "svg"), svgBlob(picture));
 }
 
-function save(file: string, type: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+/** At twice the size, for screens and slides. */
+export function savePng(name: string, picture: SVGSVGElement): void {
+  const url = URL.createObjectURL(svgBlob(picture));
+  const image = new Image();
+  image.addEventListener("load", () => {
+    const canvas = h("canvas", { width: 2 * image.width, height: 2 * image.height });
+    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+    URL.revokeObjectURL(url);
+    canvas.toBlob((blob) => blob && save(fileName(name, "png"), blob), "image/png");
+  });
+  image.src = url;
+}
+
+function svgBlob(picture: SVGSVGElement): Blob {
+  return new Blob([standaloneSvg(picture)], { type: "image/svg+xml;charset=utf-8" });
+}
+
+function save(file: string, content: Blob): void {
+  const url = URL.createObjectURL(content);
   const link = h("a", { href: url, download: file });
   document.body.append(link);
   link.click();

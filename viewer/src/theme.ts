@@ -4,6 +4,7 @@ import { h, replaceChildren } from "./dom";
 type Choice = "auto" | "light" | "dark";
 
 const kKey = "heed-theme";
+const kChanged = "heed-theme-changed";
 const kNext: Record<Choice, Choice> = { auto: "light", light: "dark", dark: "auto" };
 const kSign: Record<Choice, string> = { auto: "◐", light: "☀", dark: "☾" };
 const kName: Record<Choice, string> = { auto: "Auto", light: "Light", dark: "Dark" };
@@ -18,6 +19,15 @@ function stored(): Choice {
   }
 }
 
+/** Calls back when the colours change, as long as the element is in the page. */
+export function onThemeChange(element: Element, changed: () => void): void {
+  const listener = (): void => {
+    if (element.isConnected) changed();
+    else removeEventListener(kChanged, listener);
+  };
+  addEventListener(kChanged, listener);
+}
+
 export function themeButton(): HTMLElement {
   const system =
     typeof matchMedia === "undefined" ? null : matchMedia("(prefers-color-scheme: dark)");
@@ -27,6 +37,7 @@ export function themeButton(): HTMLElement {
     const dark = choice === "dark" || (choice === "auto" && system?.matches === true);
     document.documentElement.dataset["theme"] = dark ? "dark" : "light";
     replaceChildren(button, kSign[choice], h("span", { class: "choice" }, ` ${kName[choice]}`));
+    dispatchEvent(new Event(kChanged));
     button.setAttribute("aria-label", `Colours: ${choice}. Change to ${kNext[choice]}.`);
   };
   button.addEventListener("click", () => {

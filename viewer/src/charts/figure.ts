@@ -1,8 +1,13 @@
-/** A picture with its caption and its numbers: drawn to the width it has, saved as CSV or SVG. */
+/** A picture with its caption and its numbers: drawn to the width it has, saved as CSV, SVG or PNG. */
 import { button } from "../controls";
 import type { Table } from "../csv";
 import { h } from "../dom";
-import { saveCsv, saveSvg } from "../download";
+import { saveCsv, savePng, saveSvg } from "../download";
+
+const kFormats = [
+  ["SVG", saveSvg],
+  ["PNG", savePng],
+] as const;
 
 export interface FigureOptions {
   /** Heads the figure and names its files. */
@@ -48,7 +53,7 @@ export function figure(options: FigureOptions): Figure {
   return { element, redraw };
 }
 
-/** The pair of buttons under every picture. `picture` is asked for only when it is wanted. */
+/** The buttons at every picture. `picture` is asked for only when it is wanted. */
 export function exportButtons(
   title: string,
   table: () => Table,
@@ -59,9 +64,11 @@ export function exportButtons(
     { class: "exports" },
     button("CSV", `Save the numbers of “${title}” as CSV`, () => saveCsv(title, table())),
     picture &&
-      button("SVG", `Save “${title}” as SVG`, () => {
-        const drawn = picture();
-        if (drawn) saveSvg(title, drawn);
-      }),
+      kFormats.map(([format, save]) =>
+        button(format, `Save “${title}” as ${format}`, () => {
+          const drawn = picture();
+          if (drawn) save(title, drawn);
+        }),
+      ),
   );
 }

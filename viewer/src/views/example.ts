@@ -7,9 +7,10 @@ import type { Example, Report, Run } from "../data";
 import { h, type Child } from "../dom";
 import { goldLabel, isRight, type Item } from "../examples";
 import { formatValue } from "../format";
-import { entropy, rationaleShare, shadedInputs } from "../weights";
+import { pictureOf } from "../pictures";
+import type { Subject } from "../pictures/picture";
+import { shadedInputs } from "../weights";
 import { swatch } from "./swatch";
-import { tokenLine } from "./tokens";
 
 export type ShadeScale = "absolute" | "relative";
 
@@ -18,6 +19,8 @@ export interface ExampleOptions {
   item: Item;
   runs: Run[];
   scale: ShadeScale;
+  /** The id of the picture that is wanted; where it does not fit, the most telling is shown. */
+  picture: string;
 }
 
 export function exampleView(options: ExampleOptions): HTMLElement {
@@ -67,7 +70,7 @@ export function exampleView(options: ExampleOptions): HTMLElement {
           example && verdict(report, example),
         ),
         example
-          ? textOf(example, run, full)
+          ? h("div", { class: "picture" }, drawn({ report, run, example, full }, options.picture))
           : h("p", { class: "empty" }, "This run did not record the example."),
       );
     }),
@@ -83,30 +86,13 @@ function fullWeight(examples: Example[], scale: ShadeScale): number {
   return weights.filter(Number.isFinite).reduce((a, b) => Math.max(a, b), 0) || 1;
 }
 
-function textOf(example: Example, run: Run, full: number): HTMLElement {
-  const lines = shadedInputs(example);
-  return h(
-    "div",
-    { class: "texts" },
-    lines.map((line) => {
-      const share = rationaleShare(line.weights, line.gold);
-      const spread = entropy(line.weights);
-      const notes = [
-        Number.isFinite(share) && `${formatValue(share, "share")} on the rationale`,
-        Number.isFinite(spread) && `entropy ${spread.toFixed(2)} nats`,
-        line.merged !== "" && `mean over ${line.merged}`,
-        line.weights === null && "no weights recorded",
-      ].filter((note) => note !== false);
-      const what = line.map === null ? line.input : `${line.map} on ${line.input}`;
-      return h(
-        "div",
-        { class: "text" },
-        lines.length > 1 && h("p", { class: "what" }, what),
-        tokenLine(line, full, `${run.name}, ${what}`),
-        h("p", { class: "numbers" }, notes.join(" · ")),
-      );
-    }),
-  );
+/** A picture that fails says so; the others of the page stand. */
+function drawn(subject: Subject, wanted: string): Child {
+  try {
+    return pictureOf(subject, wanted).draw(subject);
+  } catch (error) {
+    return h("p", { class: "notice" }, `This picture cannot be drawn: ${String(error)}`);
+  }
 }
 
 function verdictText(example: Example): string {

@@ -1,7 +1,7 @@
 /** The held-out sentences: choose, search, sort, page through them. */
 import { exportButtons } from "../charts/figure";
 import { variantMark } from "../color";
-import { button, checkbox, search, segmented, select } from "../controls";
+import { button, checkbox, search, segmented, select, type Choice } from "../controls";
 import type { Report, Run } from "../data";
 import { h, replaceChildren, type Child } from "../dom";
 import {
@@ -14,11 +14,14 @@ import {
   type Sort,
 } from "../examples";
 import { formatCount } from "../format";
+import { kPictures } from "../pictures";
+import type { Picture } from "../pictures/picture";
 import { exampleView, weightTable, type ShadeScale } from "./example";
 import { swatch } from "./swatch";
 
 const kPageSize = 10;
 const kAllLabels = "all labels";
+const kMostTelling = "most telling";
 
 interface State {
   filter: Filter;
@@ -28,6 +31,7 @@ interface State {
   judge: string;
   seed: number;
   scale: ShadeScale;
+  picture: string;
   page: number;
 }
 
@@ -50,6 +54,7 @@ export function sentencesView(report: Report): Child {
     judge: mostTelling(report, variants),
     seed: firstRun.seed,
     scale: "absolute",
+    picture: kMostTelling,
     page: 0,
   };
   const shown = new Set(variants);
@@ -83,7 +88,15 @@ export function sentencesView(report: Report): Child {
       list,
       shownRuns.length === 0
         ? h("p", { class: "empty" }, "Choose at least one variant.")
-        : page.map((item) => exampleView({ report, item, runs: shownRuns, scale: state.scale })),
+        : page.map((item) =>
+            exampleView({
+              report,
+              item,
+              runs: shownRuns,
+              scale: state.scale,
+              picture: state.picture,
+            }),
+          ),
     );
     const last = Math.ceil(selected.length / kPageSize) - 1;
     const turn = (to: number, pressed: string): void => {
@@ -115,6 +128,7 @@ export function sentencesView(report: Report): Child {
       refresh();
     };
 
+  const pictures = offeredPictures(report, runs);
   const several = variants.length > 1;
   const seeds = [...new Set(runs.map((run) => run.seed))];
   const labels = [...new Set(items.flatMap((item) => goldLabel(item) ?? []))].sort();
@@ -180,6 +194,16 @@ export function sentencesView(report: Report): Child {
           });
         }),
       ),
+    pictures.length > 1 &&
+      select(
+        "Picture",
+        [{ value: kMostTelling, text: "Most telling" }, ...pictures],
+        state.picture,
+        (picture) => {
+          state.picture = picture;
+          draw();
+        },
+      ),
     segmented<ShadeScale>(
       "Full colour at",
       [
@@ -219,6 +243,15 @@ export function sentencesView(report: Report): Child {
     list,
     pager,
   ];
+}
+
+/** The pictures that fit the first example of some run: examples of a task are alike. */
+function offeredPictures(report: Report, runs: Run[]): Choice<string>[] {
+  const fits = (picture: Picture): boolean =>
+    runs.some(
+      (run) => run.examples[0] && picture.fits({ report, run, example: run.examples[0], full: 1 }),
+    );
+  return kPictures.filter(fits).map(({ id, title }) => ({ value: id, text: title }));
 }
 
 /** Judge by the most accurate variant: its mistakes are the interesting ones. */
