@@ -132,6 +132,7 @@ Json variant_json(const Variant& variant, const RunData& run) {
   return {{"name", variant.name},
           {"mechanism", {{"id", mechanism.id}, {"title", mechanism.title}}},
           {"parts", parts},
+          {"wiring", run.wiring},
           {"metrics", metrics}};
 }
 
@@ -243,6 +244,7 @@ void write_report(std::span<const std::filesystem::path> folders, const std::fil
                               {"config", runs[i].toml},
                               {"curve", runs[i].curve},
                               {"best_epoch", runs[i].test.value("best_epoch", 0)},
+                              {"audit", runs[i].audit},
                               {"examples", runs[i].examples}});
     }
   }

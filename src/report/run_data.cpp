@@ -3,6 +3,7 @@
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
 #include "heed/base/words.hpp"
+#include "heed/models/describe.hpp"
 
 namespace heed {
 namespace {
@@ -23,6 +24,14 @@ std::vector<Json> read_json_lines(const std::filesystem::path& file, std::size_t
   return result;
 }
 
+Json read_audit(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return {};
+  Json audit = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  HEED_CHECK(audit.is_object(), "{}: damaged; delete it and run 'heed explain --audit' again",
+             file.string());
+  return audit;
+}
+
 }  // namespace
 
 RunData read_run(const std::filesystem::path& folder, std::size_t max_examples) {
@@ -33,7 +42,9 @@ RunData read_run(const std::filesystem::path& folder, std::size_t max_examples) 
               .toml = read_file(files.config()),
               .labels = loaded.info.labels,
               .curve = Json::array(),
-              .examples = Json::array()};
+              .examples = Json::array(),
+              .audit = read_audit(folder / "audit" / "audit.json"),
+              .wiring = to_svg(describe(loaded.config, *loaded.model))};
   if (run.name.empty())
     run.name =
         std::filesystem::absolute(folder).lexically_normal().parent_path().filename().string();

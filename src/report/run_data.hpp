@@ -14,6 +14,8 @@ struct RunData {
   nlohmann::ordered_json curve;     // an array, a point an epoch
   nlohmann::ordered_json test;      // the last line of metrics.jsonl
   nlohmann::ordered_json examples;  // an array of traces
+  nlohmann::ordered_json audit;     // of `heed explain --audit`; null: none was made
+  std::string wiring;               // a picture of the model, SVG
 };
 
 /// InputError with file and line for a damaged file, and for a run that has not finished.

@@ -1,5 +1,6 @@
 /** The report's JSON: its types, and the one place where it is checked. README.md documents it. */
 import { readAblation, type Ablation } from "./ablation";
+import { readAudit, type Audit } from "./audit";
 import { DataError, Reader } from "./reader";
 import { readFeatures, readLinks, readShapes, type Features, type Shapes } from "./shapes";
 
@@ -34,6 +35,8 @@ export interface Variant {
   name: string;
   mechanism: { id: string; title: string };
   parts: Part[];
+  /** A picture of the model's modules, as SVG; "" when there is none. */
+  wiring: string;
   metrics: Map<string, Metric>;
 }
 
@@ -67,6 +70,8 @@ export interface Run {
   curve: CurvePoint[];
   bestEpoch: number | null;
   examples: Example[];
+  /** Of “heed explain --audit”; null: not audited. */
+  audit: Audit | null;
 }
 
 export interface CurvePoint {
@@ -194,6 +199,7 @@ function readVariant(variant: Reader): Variant {
       ? { id: "", title: "" }
       : { id: mechanism.field("id").stringOr(""), title: mechanism.field("title").stringOr("") },
     parts: variant.field("parts").itemsOrNone().map(readPart),
+    wiring: variant.field("wiring").stringOr(""),
     metrics: new Map(
       variant
         .field("metrics")
@@ -244,6 +250,7 @@ function readRun(run: Reader, variants: Variant[], problems: string[]): Run {
     config: run.field("config").stringOr(""),
     curve: keepReadable(run.field("curve").itemsOrNone(), readCurvePoint, problems),
     bestEpoch: Number.isFinite(best) ? best : null,
+    audit: readAudit(run.field("audit")),
     examples: keepReadable(
       run.field("examples").itemsOrNone(),
       (example) => readExample(example, problems),

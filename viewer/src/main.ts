@@ -8,6 +8,7 @@ import { DataError, parseReport, type Report } from "./data";
 import { h, replaceChildren, type Child } from "./dom";
 import { themeButton } from "./theme";
 import { ablationView } from "./views/ablation";
+import { auditView } from "./views/audit";
 import { comparisonView } from "./views/comparison";
 import { curvesView } from "./views/curves";
 import { headerView } from "./views/header";
@@ -35,6 +36,12 @@ const kSections: Section[] = [
     when: ({ ablation }) => ablation === null,
     title: (report) => (report.variants.length > 1 ? "Comparison" : "Results"),
     view: comparisonView,
+  },
+  {
+    id: "audit",
+    when: ({ runs }) => runs.some((run) => run.audit !== null),
+    title: () => "Audit",
+    view: auditView,
   },
   { id: "curves", title: () => "Training", view: curvesView },
   { id: "sentences", title: () => "Sentences", view: sentencesView },

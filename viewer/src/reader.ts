@@ -21,6 +21,10 @@ export class Reader {
     return this.value === undefined || this.value === null;
   }
 
+  get isObject(): boolean {
+    return typeof this.value === "object" && this.value !== null && !Array.isArray(this.value);
+  }
+
   field(key: string): Reader {
     return new Reader(this.record()[key], this.path === "" ? key : `${this.path}.${key}`);
   }
@@ -78,9 +82,7 @@ export class Reader {
   }
 
   private record(): Record<string, unknown> {
-    if (typeof this.value !== "object" || this.value === null || Array.isArray(this.value)) {
-      return this.wrong("an object");
-    }
+    if (!this.isObject) return this.wrong("an object");
     return this.value as Record<string, unknown>;
   }
 

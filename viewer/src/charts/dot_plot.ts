@@ -42,7 +42,7 @@ export function dotPlot(options: DotPlotOptions, width: number): SVGSVGElement {
   const numbers = rows.map((row) => row.text);
   const widest = (texts: string[]): number =>
     Math.max(0, ...texts.map((text) => textWidth(text, kTextSize + 1)));
-  const besideName = Math.min(widest(rows.map((row) => row.name)) + 18, width * 0.3);
+  const besideName = Math.min(widest(rows.map((row) => row.name)) + 18, width * 0.4);
   const besideNumber = widest(numbers) + 22;
   const narrow = width - besideName - besideNumber < kNarrow;
   const nameRoom = narrow ? 0 : besideName;
@@ -54,7 +54,7 @@ export function dotPlot(options: DotPlotOptions, width: number): SVGSVGElement {
   if (rule !== undefined) reach.push(rule);
   const bounds = options.limits ?? (unit === "share" ? ([0, 1] as const) : undefined);
   const limits = bounds ? { limits: bounds } : {};
-  const tickCount = narrow ? 4 : 6;
+  const tickCount = Math.max(2, Math.min(6, Math.floor((width - nameRoom - numberRoom) / 64)));
   const x = linear(
     niceDomain(reach, { ...limits, tickCount }),
     [nameRoom + 14, width - numberRoom - 14],

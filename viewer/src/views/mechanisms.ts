@@ -27,6 +27,7 @@ function mechanism(variant: Variant, index: number, runs: Run[]): HTMLElement {
     h("h3", {}, h("span", { class: "who" }, swatch(variantMark(index)), variant.name)),
     (title || id) &&
       h("p", { class: "kind" }, title || id, title && id && [" ", h("code", {}, id)]),
+    variant.wiring !== "" && wiring(variant),
     variant.parts.map(partView),
     runs
       .filter((run) => run.config !== "")
@@ -34,6 +35,16 @@ function mechanism(variant: Variant, index: number, runs: Run[]): HTMLElement {
         h("details", {}, h("summary", {}, `Config of ${run.name}`), h("pre", {}, run.config)),
       ),
   );
+}
+
+/** As an image, in which no script of the data could run. */
+function wiring({ name, wiring: svg }: Variant): HTMLElement {
+  return h("img", {
+    class: "wiring",
+    src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`,
+    alt: `Wiring of ${name}: its modules, and what feeds what`,
+    loading: "lazy",
+  });
 }
 
 function partView(part: Part): HTMLElement {
