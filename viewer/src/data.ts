@@ -1,6 +1,7 @@
 /** The report's JSON: its types, and the one place where it is checked. README.md documents it. */
 import { readAblation, type Ablation } from "./ablation";
 import { readAudit, type Audit } from "./audit";
+import { readPacked } from "./packed";
 import { DataError, Reader } from "./reader";
 import { readFeatures, readLinks, readShapes, type Features, type Shapes } from "./shapes";
 
@@ -96,7 +97,7 @@ export interface WeightMap {
   queryInput: string | null;
   keyInput: string | null;
   shape: number[];
-  data: number[];
+  readonly data: ArrayLike<number>;
   /** Of multi-dimensional attention, whose `data` is the mean over the features. */
   features?: Features | undefined;
 }
@@ -294,15 +295,12 @@ function readMap(map: Reader, inputs: Map<string, string[]>): WeightMap {
   };
   const axes = map.field("axes").strings();
   const shape = map.field("shape").numbers();
-  const data = map.field("data").numbers();
   const keyInput = named("key_input");
   if (shape.length !== axes.length) {
     map.field("shape").fail(`${shape.length} sizes for ${axes.length} axes`);
   }
   const size = shape.reduce((product, length) => product * length, 1);
-  if (size !== data.length) {
-    map.field("data").fail(`${data.length} weights for a shape of ${shape.join(" × ")}`);
-  }
+  const weights = readWeights(map, size, shape);
   const keys = shape[axes.indexOf("key")];
   const tokens = keyInput === null ? undefined : inputs.get(keyInput)?.length;
   if (keys !== undefined && tokens !== undefined && keys !== tokens) {
@@ -314,9 +312,20 @@ function readMap(map: Reader, inputs: Map<string, string[]>): WeightMap {
     queryInput: named("query_input"),
     keyInput,
     shape,
-    data,
+    get data() {
+      return weights();
+    },
     features: readFeatures(map.field("features"), shape),
   };
+}
+
+function readWeights(map: Reader, size: number, shape: number[]): () => ArrayLike<number> {
+  if (!map.field("packed").missing) return readPacked(map, size);
+  const data = map.field("data").numbers();
+  if (size !== data.length) {
+    map.field("data").fail(`${data.length} weights for a shape of ${shape.join(" × ")}`);
+  }
+  return () => data;
 }
 
 function readGold(gold: Reader, inputs: Map<string, string[]>): Gold | null {

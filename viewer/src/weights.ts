@@ -20,12 +20,13 @@ export function keyWeights(map: WeightMap): number[] {
   const inner = map.shape.slice(axis + 1).reduce((product, size) => product * size, 1);
   const sums = new Array<number>(keys).fill(0);
   const counts = new Array<number>(keys).fill(0);
-  map.data.forEach((weight, i) => {
-    if (!Number.isFinite(weight)) return;
+  const { data } = map;
+  for (let i = 0; i < data.length; i += 1) {
+    if (!Number.isFinite(data[i])) continue;
     const key = Math.floor(i / inner) % keys;
-    sums[key]! += weight;
+    sums[key]! += data[i]!;
     counts[key]! += 1;
-  });
+  }
   return sums.map((sum, key) => (counts[key] ? sum / counts[key] : NaN));
 }
 

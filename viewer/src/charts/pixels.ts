@@ -1,4 +1,7 @@
-/** A matrix as an image of one pixel a cell, in the page's colours, to be stretched when it is drawn. */
+/**
+ * A matrix as an image of one pixel a cell, in the page's colours, to be stretched when it is drawn.
+ * Below 0, as differences are, the colour is another.
+ */
 import { shade } from "../color";
 import type { Matrix } from "../matrix";
 
@@ -12,10 +15,12 @@ export function shadePixels(matrix: Matrix, full: number): HTMLCanvasElement | n
   const paint = typeof CanvasRenderingContext2D === "undefined" ? null : image.getContext("2d");
   if (!paint) return null;
   const data = paint.createImageData(columns, rows);
-  const tint = colour("--shade");
-  const ground = colour("--panel");
+  const more = colourOf("--shade");
+  const less = colourOf("--v0");
+  const ground = colourOf("--panel");
   for (let i = 0; i < rows * columns; i += 1) {
-    const strength = shade(matrix.values[i]!, full);
+    const strength = shade(Math.abs(matrix.values[i]!), full);
+    const tint = matrix.values[i]! < 0 ? less : more;
     for (let channel = 0; channel < 3; channel += 1) {
       data.data[4 * i + channel] =
         ground[channel]! + strength * (tint[channel]! - ground[channel]!);
@@ -27,7 +32,7 @@ export function shadePixels(matrix: Matrix, full: number): HTMLCanvasElement | n
 }
 
 /** A colour of the page as three numbers: written "245 158 11" or "#f6f7f9" there. */
-function colour(name: string): number[] {
+export function colourOf(name: string): number[] {
   const text = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const hex = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(text);
   if (hex) return hex.slice(1).map((part) => parseInt(part, 16));

@@ -10,6 +10,7 @@ import { formatValue } from "../format";
 import { pictureOf } from "../pictures";
 import type { Subject } from "../pictures/picture";
 import { shadedInputs } from "../weights";
+import { differenceView } from "./difference";
 import { swatch } from "./swatch";
 
 export type ShadeScale = "absolute" | "relative";
@@ -21,6 +22,8 @@ export interface ExampleOptions {
   scale: ShadeScale;
   /** The id of the picture that is wanted; where it does not fit, the most telling is shown. */
   picture: string;
+  /** Whether the first two runs are also subtracted from each other. */
+  difference: boolean;
 }
 
 export function exampleView(options: ExampleOptions): HTMLElement {
@@ -74,6 +77,7 @@ export function exampleView(options: ExampleOptions): HTMLElement {
           : h("p", { class: "empty" }, "This run did not record the example."),
       );
     }),
+    options.difference && seen[0] && seen[1] && differenceView(seen[0], seen[1]),
   );
 }
 

@@ -32,6 +32,7 @@ interface State {
   seed: number;
   scale: ShadeScale;
   picture: string;
+  difference: boolean;
   page: number;
 }
 
@@ -55,6 +56,7 @@ export function sentencesView(report: Report): Child {
     seed: firstRun.seed,
     scale: "absolute",
     picture: kMostTelling,
+    difference: false,
     page: 0,
   };
   const shown = new Set(variants);
@@ -88,15 +90,7 @@ export function sentencesView(report: Report): Child {
       list,
       shownRuns.length === 0
         ? h("p", { class: "empty" }, "Choose at least one variant.")
-        : page.map((item) =>
-            exampleView({
-              report,
-              item,
-              runs: shownRuns,
-              scale: state.scale,
-              picture: state.picture,
-            }),
-          ),
+        : page.map((item) => exampleView({ ...state, report, item, runs: shownRuns })),
     );
     const last = Math.ceil(selected.length / kPageSize) - 1;
     const turn = (to: number, pressed: string): void => {
@@ -216,6 +210,11 @@ export function sentencesView(report: Report): Child {
         draw();
       },
     ),
+    several &&
+      checkbox("Difference of the first two", false, (checked) => {
+        state.difference = checked;
+        draw();
+      }),
     checkbox("Print the weights", false, (checked) => list.classList.toggle("numbered", checked)),
   );
   refresh();
