@@ -154,23 +154,6 @@ std::string utc_now() {
   return text;
 }
 
-std::vector<RunData> read_runs(std::span<const std::filesystem::path> folders,
-                               std::size_t max_examples) {
-  HEED_CHECK(!folders.empty(), "report: at least one run directory is needed");
-  std::vector<RunData> runs;
-  for (const auto& folder : folders) runs.push_back(read_run(folder, max_examples));
-  const std::string data = runs.front().config.task.source.data;
-  for (RunData& run : runs) {
-    HEED_CHECK(run.config.task.source.data == data && run.labels == runs.front().labels,
-               "report: '{}' and '{}' are runs on different data", runs.front().name, run.name);
-    for (const RunData& other : runs) {
-      HEED_CHECK(&run == &other || run.name != other.name,
-                 "report: two runs are called '{}'; rename one", run.name);
-    }
-  }
-  return runs;
-}
-
 std::string escape_html(const std::string& text) {
   std::string result;
   for (const char c : text) {
@@ -192,6 +175,43 @@ std::string escape_html(const std::string& text) {
     }
   }
   return result;
+}
+
+/// Takes the packed weights out of the examples, an element of the page each: a reader then need
+/// not parse them to begin. In their place stands the id of the element.
+std::string packed_elements(std::vector<RunData>& runs) {
+  std::string elements;
+  std::size_t count = 0;
+  for (RunData& run : runs) {
+    for (Json& example : run.examples) {
+      if (!example.contains("maps")) continue;
+      for (Json& map : example["maps"]) {
+        if (!map.contains("packed")) continue;
+        const std::string id = fmt::format("heed-packed-{}", ++count);
+        elements += fmt::format("<script type=\"text/plain\" id=\"{}\">{}</script>\n", id,
+                                escape_html(map["packed"].get<std::string>()));
+        map["packed"] = id;
+      }
+    }
+  }
+  return elements;
+}
+
+std::vector<RunData> read_runs(std::span<const std::filesystem::path> folders,
+                               std::size_t max_examples) {
+  HEED_CHECK(!folders.empty(), "report: at least one run directory is needed");
+  std::vector<RunData> runs;
+  for (const auto& folder : folders) runs.push_back(read_run(folder, max_examples));
+  const std::string data = runs.front().config.task.source.data;
+  for (RunData& run : runs) {
+    HEED_CHECK(run.config.task.source.data == data && run.labels == runs.front().labels,
+               "report: '{}' and '{}' are runs on different data", runs.front().name, run.name);
+    for (const RunData& other : runs) {
+      HEED_CHECK(&run == &other || run.name != other.name,
+                 "report: two runs are called '{}'; rename one", run.name);
+    }
+  }
+  return runs;
 }
 
 // Inside <script> only `<` can end the element or open a comment.
@@ -216,7 +236,8 @@ std::vector<Variant> group_runs(std::span<const std::filesystem::path> folders) 
 
 void write_report(std::span<const std::filesystem::path> folders, const std::filesystem::path& out,
                   const ReportOptions& options) {
-  const std::vector<RunData> runs = read_runs(folders, options.max_examples);
+  std::vector<RunData> runs = read_runs(folders, options.max_examples);
+  const std::string packed = packed_elements(runs);
   const std::vector<Variant> variants = group(runs, options.variants);
   const RunData& first = runs.front();
   Json data{{"version", 1},
@@ -255,11 +276,12 @@ void write_report(std::span<const std::filesystem::path> folders, const std::fil
   html += escape_html(options.title) + "</title>\n<style>" + std::string(viewer_css()) +
           "</style>\n</head>\n<body>\n";
   html +=
-      "<div id=\"app\"></div>\n<noscript>This report needs JavaScript; it makes no request to "
+      "<div id=\"app\">Reading the report …</div>\n<noscript>This report needs JavaScript; it "
+      "makes no request to "
       "anywhere.</noscript>\n";
   html += "<script type=\"application/json\" id=\"heed-data\">" + escape_script(json) +
           "</script>\n<script>";
-  html += std::string(viewer_js()) + "</script>\n</body>\n</html>\n";
+  html += std::string(viewer_js()) + "</script>\n" + packed + "</body>\n</html>\n";
   write_file(out, html);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "heed/base/base64.hpp"
 #include "heed/base/words.hpp"
 #include "heed/train/evaluation.hpp"
 #include "train/trace_shapes.hpp"
@@ -99,6 +100,8 @@ class ShownInputs {
   std::map<std::string, Words> inputs_;
 };
 
+constexpr std::int64_t kMostNumbers = 20000;
+
 /// Row by row. Six digits are more than any picture shows, and halve the file.
 Json numbers_json(const Tensor& numbers) {
   const Tensor flat = numbers.flatten().to(torch::kFloat32).contiguous();
@@ -106,6 +109,20 @@ Json numbers_json(const Tensor& numbers) {
   for (std::int64_t i = 0; i < flat.numel(); ++i)
     data.push_back(std::round(flat.data_ptr<float>()[i] * 1e6) / 1e6);
   return data;
+}
+
+/// Large maps are written as bytes: the square root, which is fine near 0, in 255 steps.
+void add_weights(Json& json, const Tensor& weights) {
+  if (weights.numel() <= kMostNumbers) {
+    json["data"] = numbers_json(weights);
+    return;
+  }
+  const Tensor positive = weights.to(torch::kFloat32).nan_to_num(0).clamp_min(0).flatten();
+  const auto most = std::max(positive.max().item<float>(), 1e-30f);
+  const Tensor bytes = (positive / most).sqrt().mul(255).round().to(torch::kUInt8).contiguous();
+  const auto* first = reinterpret_cast<const char*>(bytes.data_ptr<std::uint8_t>());
+  json["packed"] = base64({first, static_cast<std::size_t>(bytes.numel())});
+  json["most"] = most;
 }
 
 Json map_json(const TraceMap& map, ShownInputs& inputs) {
@@ -120,8 +137,8 @@ Json map_json(const TraceMap& map, ShownInputs& inputs) {
             {"axes", map.axes},
             {"query_input", asked ? shown(map.query_input, -2) : Json()},
             {"key_input", shown(map.key_input, -1)},
-            {"shape", map.weights.sizes().vec()},
-            {"data", numbers_json(map.weights)}};
+            {"shape", map.weights.sizes().vec()}};
+  add_weights(json, map.weights);
   if (map.features.defined())
     json["features"] = {{"shape", map.features.sizes().vec()},
                         {"data", numbers_json(map.features)}};

@@ -1,17 +1,23 @@
 /**
  * Weights of large maps come as bytes in base64, a byte a weight: the square root of its share of the
- * largest, in 255 steps. That is fine near zero, where most weights are, and a tenth of the size.
+ * largest, in 255 steps. That is fine near zero, where most weights are, and a tenth of the size. They
+ * stand in elements of their own, so that the page need not read them to begin.
  */
-import type { Reader } from "./reader";
+import { DataError, type Reader } from "./reader";
 
-/** Reads `packed` of a map: the weights, unpacked when they are first asked for. */
+/** Reads `packed` of a map, the id of the element that holds them: unpacked when first asked for. */
 export function readPacked(map: Reader, size: number): () => Float32Array {
-  const text = map.field("packed").string();
+  const id = map.field("packed").string();
   const most = map.field("most").number();
-  const bytes = (text.length / 4) * 3 - (text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0);
-  if (bytes !== size) map.field("packed").fail(`${bytes} weights where the shape has ${size}`);
   let weights: Float32Array | undefined;
-  return () => (weights ??= unpack(text, most));
+  return () => {
+    if (weights) return weights;
+    weights = unpack(document.getElementById(id)?.textContent ?? "", most);
+    if (weights.length !== size) {
+      throw new DataError(`${map.path}: ${weights.length} packed weights, the shape has ${size}`);
+    }
+    return weights;
+  };
 }
 
 export function unpack(text: string, most: number): Float32Array {

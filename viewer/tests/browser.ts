@@ -11,7 +11,9 @@ import { chromium, type Browser, type Page } from "playwright-core";
 import { axeProblems, checkReport } from "./browser_checks";
 import { ablationReport } from "./ablation_fixture";
 import { fixture, singleRun } from "./fixture";
-import { dataScript, reportPage } from "./page";
+import { largeModel, longDocument } from "./large_fixture";
+import { dataScript, reportPage, type PageData } from "./page";
+import { checkLargeModel, checkLongDocument, checkPictures } from "./picture_checks";
 
 const kArguments = [
   "--no-sandbox",
@@ -98,6 +100,9 @@ async function brokenPage(page: Page): Promise<string[]> {
   return problems;
 }
 
+/** What needs no other width and no other colours. */
+const kOnce = new Set([brokenPage, checkLongDocument, checkLargeModel]);
+
 export async function main(paths: string[]): Promise<number> {
   const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
   for (const needed of [executablePath, ...paths]) {
@@ -115,10 +120,14 @@ export async function main(paths: string[]): Promise<number> {
     if (problems.length > 0) failed += 1;
   };
   try {
-    const reports = paths.map((path) => ({ name: path, file: resolve(path), checks: checkReport }));
+    const whole: Visit = async (page) => [
+      ...(await checkReport(page)),
+      ...(await checkPictures(page)),
+    ];
+    const reports = paths.map((path) => ({ name: path, file: resolve(path), checks: whole }));
     if (paths.length === 0) {
       tell("the checks can fail", await checksCanFail(browser, folder));
-      const add = (name: string, data: string, checks: Visit): void => {
+      const add = (name: string, data: PageData, checks: Visit): void => {
         const file = join(folder, `${name}.html`);
         writeFileSync(file, reportPage(`heed: ${name} </title><script>`, data));
         reports.push({ name, file, checks });
@@ -126,11 +135,13 @@ export async function main(paths: string[]): Promise<number> {
       add("fixture", dataScript(JSON.stringify(fixture())), checkReport);
       add("single", dataScript(JSON.stringify(singleRun())), checkReport);
       add("ablation", dataScript(JSON.stringify(ablationReport())), checkReport);
+      add("long document", dataScript(JSON.stringify(longDocument())), checkLongDocument);
+      add("large model", dataScript(JSON.stringify(largeModel())), checkLargeModel);
       add("broken", dataScript(JSON.stringify(fixture()).slice(0, 5000)), brokenPage);
-      add("without data", "", brokenPage);
+      add("without data", { json: "", packed: "" }, brokenPage);
     }
     for (const { name, file, checks } of reports) {
-      for (const look of checks === brokenPage ? kLooks.slice(0, 1) : kLooks) {
+      for (const look of kOnce.has(checks) ? kLooks.slice(0, 1) : kLooks) {
         tell(
           `${name}, ${look.width} px, ${look.colorScheme}`,
           await visit(browser, file, look, checks),

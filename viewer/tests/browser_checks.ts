@@ -39,12 +39,17 @@ export async function checkReport(page: Page): Promise<string[]> {
   check((await page.locator(`#${results} svg.chart`).count()) > 0, "no plot of a metric");
   check((await page.locator("#curves svg.chart path.line").count()) > 0, "no training curve");
   for (const figure of await page.locator("figure").all()) {
-    check((await figure.locator(".exports button").count()) === 2, "a figure without CSV and SVG");
+    check(
+      (await figure.locator(".exports button").count()) === 3,
+      "a figure without CSV, SVG, PNG",
+    );
     check((await figure.locator(".axis .label").count()) > 0, "a figure without axis labels");
   }
   const width = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   check(width <= 0, `the page scrolls sideways by ${width} px`);
 
+  const pictures = page.getByLabel("Picture", { exact: true });
+  if ((await pictures.count()) > 0) await pictures.selectOption("shaded");
   problems.push(...(await checkSentences(page, data)));
   problems.push(...(await checkKeyboard(page, results)));
   problems.push(...(await checkDownloads(page, results)));
@@ -75,14 +80,16 @@ async function checkSentences(page: Page, data: Json): Promise<string[]> {
     if (found !== wanted) problems.push(`${what}: ${wanted} sentences expected, found “${status}”`);
   };
   const count = (keep: (example: Json) => boolean): number => examples.filter(keep).length;
-  const right = (example: Json): boolean => example["prediction"].label === example["gold"].label;
+  const judged = (example: Json): boolean => example["gold"]?.label !== undefined;
+  const right = (example: Json): boolean =>
+    judged(example) && example["prediction"].label === example["gold"].label;
 
   await expect("all", examples.length);
   const show = page.getByLabel("Show", { exact: true });
   await show.selectOption("Wrong");
   await expect(
     "wrong",
-    count((example) => !right(example)),
+    count((example) => judged(example) && !right(example)),
   );
   await show.selectOption("Right");
   await expect("right", count(right));
@@ -146,6 +153,7 @@ async function checkDownloads(page: Page, results: string): Promise<string[]> {
     ["#curves figure", "CSV", /^\ufeffrun,variant,seed,epoch,/],
     [".example", "SVG", /^<\?xml[^]*fill-opacity[^]*<\/svg>\n$/],
     [".example", "CSV", /^\ufeffexample,run,/],
+    ["#curves figure", "PNG", /^\ufffdPNG/],
   ] as const) {
     const started = page.waitForEvent("download", { timeout: 5000 });
     await page.locator(place).first().locator(".exports button", { hasText: kind }).click();

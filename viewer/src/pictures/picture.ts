@@ -13,7 +13,7 @@ export interface Subject {
 export interface Picture {
   id: string;
   title: string;
-  /** Whether the example's maps have the shape that this picture is for. */
+  /** Whether the example's maps have the shape that this picture is for. It must not ask for weights. */
   fits: (subject: Subject) => boolean;
   draw: (subject: Subject) => Child;
 }

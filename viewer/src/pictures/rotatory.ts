@@ -14,9 +14,9 @@ function parts({ example }: Subject): Map<string, ShadedInput[]> {
 export const rotatory: Picture = {
   id: "rotatory",
   title: "Left, target, right",
-  fits: (subject) => {
-    const found = parts(subject);
-    return found.get("left")!.length > 0 && found.get("right")!.length > 0;
+  fits: ({ example }) => {
+    const looked = example.maps.map((map) => map.keyInput);
+    return looked.includes("left") && looked.includes("right");
   },
   draw: (subject) => {
     const found = parts(subject);

@@ -217,7 +217,9 @@ export function sentencesView(report: Report): Child {
       }),
     checkbox("Print the weights", false, (checked) => list.classList.toggle("numbered", checked)),
   );
-  refresh();
+  // Packed weights stand behind the script: what needs none of them is shown before they are read.
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", refresh);
+  else refresh();
   return [
     controls,
     looks,
