@@ -11,12 +11,16 @@ const kHeight = 28;
 
 /** The heaviest token of each of `count` equal stretches. */
 export function peaks(weights: number[], count: number): number[] {
-  const found = new Array<number>(count).fill(0);
-  weights.forEach((weight, i) => {
-    const stretch = Math.floor((i * count) / weights.length);
-    if (!(weight <= (weights[found[stretch]!] ?? 0)) || found[stretch] === 0) found[stretch] = i;
+  const last = weights.length - 1;
+  return Array.from({ length: count }, (_, stretch) => {
+    const from = Math.min(last, Math.floor((stretch * weights.length) / count));
+    const to = Math.min(last, Math.ceil(((stretch + 1) * weights.length) / count) - 1);
+    let best = from;
+    for (let i = from; i <= to; i += 1) {
+      if (weights[i]! > weights[best]!) best = i;
+    }
+    return best;
   });
-  return found;
 }
 
 export function overview(
