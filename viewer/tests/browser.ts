@@ -1,5 +1,6 @@
 /**
- * `npm run test:browser [-- REPORT.html …]`: opens reports in Chromium with the network denied.
+ * `npm run test:browser [-- [--pictures] REPORT.html …]`: opens reports in Chromium with the network denied.
+ * With --pictures it looks only at the pictures of the examples, every one that fits.
  * Without a path it makes its own from the fixture and the built bundle, and first proves, on a
  * page that is wrong in every way, that the checks can fail.
  */
@@ -103,7 +104,14 @@ async function brokenPage(page: Page): Promise<string[]> {
 /** What needs no other width and no other colours. */
 const kOnce = new Set([brokenPage, checkLongDocument, checkLargeModel]);
 
-export async function main(paths: string[]): Promise<number> {
+function looksFor(checks: Visit): Look[] {
+  if (kOnce.has(checks)) return kLooks.slice(0, 1);
+  return checks === checkPictures ? [kLooks[0]!, kLooks[3]!] : kLooks;
+}
+
+export async function main(given: string[]): Promise<number> {
+  const onlyPictures = given[0] === "--pictures";
+  const paths = onlyPictures ? given.slice(1) : given;
   const executablePath = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
   for (const needed of [executablePath, ...paths]) {
     if (!existsSync(needed)) {
@@ -120,11 +128,8 @@ export async function main(paths: string[]): Promise<number> {
     if (problems.length > 0) failed += 1;
   };
   try {
-    const whole: Visit = async (page) => [
-      ...(await checkReport(page)),
-      ...(await checkPictures(page)),
-    ];
-    const reports = paths.map((path) => ({ name: path, file: resolve(path), checks: whole }));
+    const checks: Visit = onlyPictures ? checkPictures : checkReport;
+    const reports = paths.map((path) => ({ name: path, file: resolve(path), checks }));
     if (paths.length === 0) {
       tell("the checks can fail", await checksCanFail(browser, folder));
       const add = (name: string, data: PageData, checks: Visit): void => {
@@ -141,7 +146,7 @@ export async function main(paths: string[]): Promise<number> {
       add("without data", { json: "", packed: "" }, brokenPage);
     }
     for (const { name, file, checks } of reports) {
-      for (const look of kOnce.has(checks) ? kLooks.slice(0, 1) : kLooks) {
+      for (const look of looksFor(checks)) {
         tell(
           `${name}, ${look.width} px, ${look.colorScheme}`,
           await visit(browser, file, look, checks),

@@ -5,8 +5,9 @@ import { axeProblems } from "./browser_checks";
 /** Chooses every picture that the report offers, and looks whether something is drawn and can be used. */
 export async function checkPictures(page: Page): Promise<string[]> {
   const problems: string[] = [];
+  if ((await page.locator(".notice").count()) > 0) problems.push("the page complains of its data");
   const list = page.getByLabel("Picture", { exact: true });
-  if ((await list.count()) === 0) return problems;
+  if ((await list.count()) === 0) return [...problems, ...(await axeProblems(page))];
   const names = (await list.locator("option").allTextContents()).slice(1);
   for (const name of names) {
     await list.selectOption(name);
