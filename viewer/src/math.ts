@@ -6,7 +6,8 @@ import katex from "katex";
 import { h } from "./dom";
 
 export function formula(latex: string, block = true): HTMLElement {
-  const element = h("span", { class: block ? "math block" : "math" });
+  // A long formula scrolls sideways on a phone, which the keyboard must be able to do as well.
+  const element = h("span", { class: block ? "math block" : "math", tabindex: block && 0 });
   try {
     katex.render(latex, element, {
       output: "mathml",

@@ -8,6 +8,7 @@ export async function checkPictures(page: Page): Promise<string[]> {
   if ((await page.locator(".notice").count()) > 0) problems.push("the page complains of its data");
   const list = page.getByLabel("Picture", { exact: true });
   if ((await list.count()) === 0) return [...problems, ...(await axeProblems(page))];
+  const roomy = page.viewportSize()!.width > 1000;
   const names = (await list.locator("option").allTextContents()).slice(1);
   for (const name of names) {
     await list.selectOption(name);
@@ -19,7 +20,9 @@ export async function checkPictures(page: Page): Promise<string[]> {
     if ((await picture.locator(".notice").count()) > 0) problems.push(`${name}: it failed`);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     if (wide > 0) problems.push(`${name}: the page scrolls sideways by ${wide} px`);
-    problems.push(...(await axeProblems(page)).map((problem) => `${name}: ${problem}`));
+    if (roomy || name === names.at(-1)) {
+      problems.push(...(await axeProblems(page)).map((problem) => `${name}: ${problem}`));
+    }
     problems.push(...(await checkMatrix(page, name)));
   }
   await list.selectOption({ index: 0 });
