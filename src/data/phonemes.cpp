@@ -52,7 +52,10 @@ Example utterance(Random& random) {
     // A phoneme that follows itself without silence could not be told from a long one.
     std::size_t next = random.below(kPhonemes.size());
     while (!silence && next == before) next = random.below(kPhonemes.size());
-    add_frames(random, 2 + random.below(5), prototypes()[next], 1.0f, example);
+    const std::size_t first = example.gold["frames"].size(), lasts = 2 + random.below(5);
+    add_frames(random, lasts, prototypes()[next], 1.0f, example);
+    for (std::size_t frame = first; frame < first + lasts; ++frame)
+      example.links.emplace_back(example.target.size(), frame);
     example.target.emplace_back(kPhonemes[next]);
     before = next;
   }

@@ -145,8 +145,9 @@ std::vector<Metric> measure_translations(const LoadedRun& run, std::span<const E
   std::vector<Metric> result = {
       speech ? metrics::per(texts.answers, references) : metrics::bleu(texts.answers, references),
       metrics::perplexity(log_probs), exact(texts)};
-  // Links count words: of subwords there are none.
-  if (!run.info.segmenter) {
+  // Links count words: of subwords there are none, and a phoneme has many frames, of which the
+  // weights need not choose all.
+  if (!run.info.segmenter && !speech) {
     if (auto error = alignment_error(run, examples, evaluation)) result.push_back(*error);
   }
   return result;

@@ -1,6 +1,7 @@
 // Predictions and weights as lines of JSON, for the report and for programs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -43,15 +44,18 @@ class ShownInputs {
 
   /// The input with so many positions that a map calls `name`; "" stays "".
   std::string name_of(const std::string& name, std::size_t count) {
-    if (!name.empty() && !has(name)) inputs_[name] = numbered(count);
-    if (name.empty() || inputs_.at(name).size() == count) return name;
+    if (name.empty() || length(name) == count) return name;
     const auto levels = example_.levels.find(name);
     const bool runs = levels != example_.levels.end() && !levels->second.empty() &&
                       levels->second[0].size() == count;
+    if (!has(name) && !runs) {
+      inputs_[name] = numbered(count);
+      return name;
+    }
     const bool sentences = runs && example_.inputs.contains(name);
     const std::string shown = name + (sentences ? " (sentences)" : runs ? " (frames)" : " (parts)");
     if (!has(shown)) inputs_[shown] = sentences ? sentences_of(name) : numbered(count);
-    return inputs_.at(shown).size() == count ? shown : "";
+    return length(shown) == count ? shown : "";
   }
 
   /// The input whose sentences these are; "" when none has so many.
@@ -145,8 +149,10 @@ Json map_json(const TraceMap& map, ShownInputs& inputs) {
   return json;
 }
 
-Json gold_json(const Example& example, const ShownInputs& inputs) {
+Json gold_json(const LoadedRun& run, const Example& example, const ShownInputs& inputs) {
   Json gold;
+  if (run.config.task.source.kind == "count" && !std::isnan(example.number))
+    gold["number"] = example.number;
   if (!example.label.empty()) gold["label"] = example.label;
   if (!example.target.empty()) {
     gold["sequence"] = example.target;
@@ -164,8 +170,12 @@ Json prediction_json(const LoadedRun& run, const Example& example, const Predict
   if (!prediction.probabilities.empty())
     return {{"label", run.info.labels.at(prediction.label)},
             {"probabilities", prediction.probabilities}};
-  if (!prediction.sequence.empty() || !example.target.empty())
-    return {{"label", join(prediction.sequence, " ")}, {"sequence", prediction.sequence}};
+  if (!prediction.sequence.empty() || !example.target.empty()) {
+    // Items are ranked: the first is the answer. The words of a text are all of it.
+    const bool ranked = example.target.empty() && !example.label.empty();
+    return {{"label", ranked ? prediction.sequence.front() : join(prediction.sequence, " ")},
+            {"sequence", prediction.sequence}};
+  }
   return {{"label", fmt::format("{:.4g}", prediction.number)}, {"number", prediction.number}};
 }
 
@@ -175,7 +185,10 @@ std::string to_json_line(const LoadedRun& run, const Example& example,
                          const Prediction& prediction) {
   ShownInputs inputs(run.info, example);
   // Rows of maps that are asked by what was written: its words, then the end.
-  if (!prediction.maps.empty() && !prediction.sequence.empty()) {
+  const bool asks = std::ranges::any_of(prediction.maps, [](const TraceMap& map) {
+    return map.query_input == "target" || map.key_input == "target";
+  });
+  if (asks && !prediction.sequence.empty() && !example.views.contains("target")) {
     Words written = prediction.sequence;
     written.emplace_back("</s>");
     inputs.add("target", std::move(written));
@@ -183,7 +196,7 @@ std::string to_json_line(const LoadedRun& run, const Example& example,
   Json maps = Json::array();
   for (const TraceMap& map : prediction.maps) maps.push_back(map_json(map, inputs));
   Json json{{"id", example.id}, {"inputs", inputs.to_json()}};
-  Json gold = gold_json(example, inputs);
+  Json gold = gold_json(run, example, inputs);
   if (!maps.empty()) {
     json["maps"] = std::move(maps);
     if (!example.links.empty()) gold["links"] = example.links;

@@ -261,6 +261,20 @@ TEST(Phonemes, LastTwoToSixFrames) {
   }
 }
 
+TEST(Phonemes, EveryFrameWithSoundBelongsToOneInOrder) {
+  for (const Example& example : phonemes({.train = 200, .val = 1, .test = 1}).train) {
+    const auto& gold = example.gold.at("frames");
+    std::size_t last = 0, linked = 0;
+    for (const auto& [phoneme, frame] : example.links) {
+      EXPECT_TRUE(phoneme == last || phoneme == last + 1);
+      EXPECT_EQ(gold.at(frame), 1.0f);
+      last = phoneme, ++linked;
+    }
+    EXPECT_EQ(last + 1, example.target.size());
+    EXPECT_EQ(linked, static_cast<std::size_t>(std::ranges::count(gold, 1.0f)));
+  }
+}
+
 TEST(Segmenter, PiecesAreTheTextAgainAndEverythingCountsInThem) {
   const Dataset data = language({.train = 300, .val = 1, .test = 1});
   const auto segmenter = Segmenter::learn(data.train, 60);

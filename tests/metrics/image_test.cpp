@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "heed/base/error.hpp"
+#include "heed/base/file.hpp"
 #include "heed/base/random.hpp"
 
 namespace heed::metrics {
@@ -120,6 +121,24 @@ TEST(Images, MustHaveTheSameSize) {
   EXPECT_THROW(on(psnr, noise(3, 3, 1, 1), noise(3, 3, 3, 1)), InputError);
   EXPECT_THROW(on(iou, noise(3, 3, 3, 1), noise(3, 3, 3, 1)), InputError);
   EXPECT_THROW(psnr(std::vector<Image>(1), std::vector<Image>(1)), InputError);
+}
+
+TEST(Png, HoldsThePixels) {
+  const auto file = std::filesystem::temp_directory_path() / "heed_image_test.png";
+  for (const std::size_t channels : {1, 2, 3, 4}) {
+    const Image image = noise(17, 5, channels, channels);
+    write_file(file, to_png(image));
+    const Image read = read_image(file);
+    EXPECT_EQ(read.width, image.width);
+    EXPECT_EQ(read.height, image.height);
+    EXPECT_EQ(read.channels, channels);
+    EXPECT_EQ(read.pixels, image.pixels);
+  }
+  std::filesystem::remove(file);
+  EXPECT_THROW(
+      to_png({.width = 2, .height = 2, .channels = 5, .pixels = std::vector<std::uint8_t>(20)}),
+      InputError);
+  EXPECT_THROW(to_png({.width = 2, .height = 2, .channels = 1, .pixels = {0}}), InputError);
 }
 
 }  // namespace

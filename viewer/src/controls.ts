@@ -80,3 +80,36 @@ export function search(label: string, onInput: (text: string) => void): HTMLElem
 export function button(text: string, title: string, onClick: () => void): HTMLButtonElement {
   return h("button", { type: "button", title, "aria-label": title, onclick: onClick }, text);
 }
+
+/** A row of steps to slide along; `say` tells in words where it stands. */
+export function slider(
+  label: string,
+  range: { min: number; max: number; step: number; value: number },
+  say: (value: number) => string,
+  onInput: (value: number) => void,
+): HTMLElement {
+  const id = freshId("slider");
+  const told = h("output", { for: id }, say(range.value));
+  const { min, max, step, value } = range;
+  const field = h("input", {
+    id,
+    type: "range",
+    min,
+    max,
+    step,
+    value,
+    "aria-valuetext": say(value),
+    oninput: () => {
+      const at = Number(field.value);
+      told.textContent = say(at);
+      field.setAttribute("aria-valuetext", say(at));
+      onInput(at);
+    },
+  });
+  return h(
+    "div",
+    { class: "control slider" },
+    h("label", { for: id }, label),
+    h("div", {}, field, told),
+  );
+}

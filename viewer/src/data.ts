@@ -110,6 +110,8 @@ export interface Gold {
   links?: [target: number, source: number][] | undefined;
   /** Of tasks that answer with a sequence. */
   sequence?: string[] | undefined;
+  /** Of tasks that answer with a number. */
+  number?: number | undefined;
 }
 
 export interface Prediction {
@@ -346,6 +348,7 @@ function readGold(gold: Reader, inputs: Map<string, string[]>): Gold | null {
     weights,
     links: readLinks(gold.field("links")),
     sequence: readSequence(gold.field("sequence")),
+    number: gold.field("number").missing ? undefined : gold.field("number").number(),
   };
 }
 

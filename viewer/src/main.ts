@@ -3,6 +3,7 @@ import "./style/page.css";
 import "./style/figures.css";
 import "./style/views.css";
 import "./style/pictures.css";
+import "./style/shapes.css";
 import "./style/media.css";
 import { DataError, parseReport, type Report } from "./data";
 import { h, replaceChildren, type Child } from "./dom";

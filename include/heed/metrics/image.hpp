@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "heed/metrics/metric.hpp"
@@ -19,6 +20,9 @@ struct Image {
 /// A PNG. A palette becomes RGB, `grey` asks for one channel.
 /// InputError for anything unreadable and for 16 bits a channel: the metrics assume the range 255.
 Image read_image(const std::filesystem::path& path, bool grey = false);
+
+/// The bytes of a PNG file. InputError when the image has no pixel, or other than 1 to 4 channels.
+std::string to_png(const Image& image);
 
 /// Peak signal-to-noise ratio in dB, 10 log10(255² / mean squared error), averaged over the pairs.
 /// Equal images give +∞. Without a pair, 0. Detail: `mse`, averaged too.
