@@ -33,8 +33,10 @@ lint-all: build ## also clang-tidy on what uses torch (slow)
 format: setup ## format the sources in place
 	@tools/lint --fix
 
-docs: build ## docs/mechanisms.md from the registry
+docs: build ## docs/mechanisms.md from the registry, and the site: site/index.html
+	@tools/setup --docs
 	@$(PYTHON) tools/make_docs.py
+	@$(PYTHON) tools/make_site.py
 
 results: build ## long reproductions, whose tables are in docs/results.md: the examples on real data, sorting, over-smoothing, the grid
 	@tools/results
