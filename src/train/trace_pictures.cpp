@@ -3,26 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "heed/base/base64.hpp"
 #include "heed/metrics/image.hpp"
 
 namespace heed {
 namespace {
 
 constexpr std::size_t kMostPixels = 200;  // a side
-
-std::string base64(std::string_view bytes) {
-  static constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t three = 0;
-    for (std::size_t k = 0; k < 3; ++k)
-      three = three << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    for (std::size_t k = 0; k < 4; ++k)
-      text += i + k <= bytes.size() ? kDigits[three >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
-}
 
 /// Where the numbers of a picture are: positions in rows, each with a patch of pixels.
 struct PixelLayout {
