@@ -164,3 +164,11 @@ def test_pages_are_right_in_a_browser(site):
     done = subprocess.run(["node", script, site, *names], capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == []
+
+
+def test_the_link_checker_sees_what_is_broken(tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#there">1</a><a href="b.html#not">2</a><img src="c.png"><a href="https://x.org">3</a>'
+    )
+    (tmp_path / "b.html").write_text('<p id="there"></p>')
+    assert broken(read_site(tmp_path)) == ["a.html: b.html#not", "a.html: c.png"]
