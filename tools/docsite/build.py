@@ -50,7 +50,7 @@ class Builder:
 
     def static(self, pages: list[Page]) -> None:
         palette = (ROOT / "viewer/src/style/page.css").read_text().partition("\n* {")[0]
-        styles = [(HERE / "static" / name).read_text() for name in ("style.css", "content.css")]
+        styles = [(HERE / "static" / name).read_text() for name in ("style.css", "content.css", "parts.css")]
         (self.out / "style.css").write_text("\n".join([palette, *styles]))
         (self.out / "math.css").write_text(formulas.stylesheet())
         for name in ("site.js", "theme.js", "icon.svg"):

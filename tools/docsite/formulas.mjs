@@ -5,5 +5,12 @@ import { readFileSync } from "node:fs";
 const require = createRequire(new URL("../../viewer/package.json", import.meta.url));
 const katex = require("katex");
 const formulas = JSON.parse(readFileSync(0, "utf8"));
-const options = { output: "htmlAndMathml", displayMode: true, throwOnError: true, strict: "ignore", trust: false, maxExpand: 200 };
+const options = {
+  output: "htmlAndMathml",
+  displayMode: true,
+  throwOnError: true,
+  strict: "ignore",
+  trust: false,
+  maxExpand: 200,
+};
 process.stdout.write(JSON.stringify(formulas.map((latex) => katex.renderToString(latex, options))));

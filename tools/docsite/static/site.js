@@ -84,11 +84,23 @@ async function search() {
   if (query.length < 2) return close();
   const found = find(query);
   const rows = found.map(({ row: [title, where, link] }, i) => {
-    const option = element("li", { role: "option", id: `hit-${i}`, "aria-selected": "false", "data-link": root + link });
+    const option = element("li", {
+      role: "option",
+      id: `hit-${i}`,
+      "aria-selected": "false",
+      "data-link": root + link,
+    });
     option.append(element("b", {}, title), " ", element("small", {}, where));
     return option;
   });
-  if (rows.length === 0) rows.push(element("li", { role: "option", "aria-disabled": "true", "aria-selected": "false", id: "hit-0" }, "Nothing found"));
+  if (rows.length === 0)
+    rows.push(
+      element(
+        "li",
+        { role: "option", "aria-disabled": "true", "aria-selected": "false", id: "hit-0" },
+        "Nothing found",
+      ),
+    );
   hits.replaceChildren(...rows);
   hits.hidden = false;
   box.setAttribute("aria-expanded", "true");
