@@ -12,21 +12,26 @@ import torch as _torch
 
 _torch.ops.load_library(str(_Path(__file__).parent / "_ops.so"))
 
-from . import metrics, nn
+from . import explain, metrics, nn
 from ._attend import attend, attend_packed
 from ._graph import Graph, graph_attend
 from ._kv_cache import KVCache
 from ._linear import linear_attend
 from ._registry import parts
+from ._run import Prediction, Run, load
 
 __version__ = "0.1.0"
 __all__ = [
     "Graph",
     "KVCache",
+    "Prediction",
+    "Run",
     "attend",
     "attend_packed",
+    "explain",
     "graph_attend",
     "linear_attend",
+    "load",
     "metrics",
     "nn",
     "parts",

@@ -4,12 +4,27 @@ TRAIN = "\n[train]\nepochs = {epochs}\nbatch = 32\ntraces = 12\n"
 
 
 def config(
-    kind, data, *, mechanism="singular", feature="bigru", dim=16, query="", queries="", attention="", more="", output="", epochs=1
+    kind,
+    data,
+    *,
+    mechanism="singular",
+    feature="bigru",
+    dim=16,
+    query="",
+    queries="",
+    attention="",
+    more="",
+    output="",
+    epochs=1,
 ):
     text = f'[task]\nkind = "{kind}"\ndata = "builtin:{data}"\n[feature]\nmodel = {feature!r}\ndim = {dim}\n{more}\n'
     if query:
         text += f"[query]\nmodel = {query}\n"
-    text += f"[attention]\nmechanism = {mechanism}\n" if mechanism.startswith("{") else f'[attention]\nmechanism = "{mechanism}"\n'
+    text += (
+        f"[attention]\nmechanism = {mechanism}\n"
+        if mechanism.startswith("{")
+        else f'[attention]\nmechanism = "{mechanism}"\n'
+    )
     if queries:
         text += f"queries = {queries}\n"
     text += attention + "\n"
@@ -21,7 +36,9 @@ def config(
 TARGET = '{ id = "specialised", input = "target" }'
 
 ZOO = {
-    "heads": config("classify", "reviews?size=120", mechanism="self-attention", queries='{ id = "multi-head", heads = 4 }'),
+    "heads": config(
+        "classify", "reviews?size=120", mechanism="self-attention", queries='{ id = "multi-head", heads = 4 }'
+    ),
     "layers": config(
         "classify",
         "reviews?size=120",
@@ -41,21 +58,41 @@ ZOO = {
     "dialogue": config(
         "document", "dialogue?size=120", mechanism="hierarchical", query='{ id = "specialised", input = "question" }'
     ),
-    "answer": config("answer", "stories?size=120", query='{ id = "specialised", input = "question" }', more='pool = "mean"'),
+    "answer": config(
+        "answer", "stories?size=120", query='{ id = "specialised", input = "question" }', more='pool = "mean"'
+    ),
     "translate": config("translate", "translate?size=200", output='{ id = "gru", beam = 1 }', epochs=3),
     "phonemes": config("translate", "phonemes?size=150", output='{ id = "gru", beam = 1 }', epochs=2),
     "tour": config("point", "tsp?n=6&size=300", output='{ id = "pointer", beam = 1 }', epochs=2),
     "hull": config("point", "hull?n=8&size=300", output='{ id = "pointer", beam = 1 }', epochs=2),
     "graph": config(
-        "graph", "graph?size=200", mechanism="gat", feature="embedding", query='"self"',
-        queries='{ id = "multi-head", heads = 2 }', epochs=20,
+        "graph",
+        "graph?size=200",
+        mechanism="gat",
+        feature="embedding",
+        query='"self"',
+        queries='{ id = "multi-head", heads = 2 }',
+        epochs=20,
     ),
-    "het-graph": config("graph", "hetgraph?size=200", mechanism="het-gat", feature="embedding", query='"self"', epochs=20),
-    "image": config("image", "shapes?size=150", more='vectors = { id = "patches", size = 2 }', feature="embedding", epochs=2),
+    "het-graph": config(
+        "graph", "hetgraph?size=200", mechanism="het-gat", feature="embedding", query='"self"', epochs=20
+    ),
+    "image": config(
+        "image", "shapes?size=150", more='vectors = { id = "patches", size = 2 }', feature="embedding", epochs=2
+    ),
     "capsules": config(
-        "image", "shapes?size=150", more='vectors = { id = "conv" }', feature="embedding", queries='{ id = "capsule" }', epochs=2
+        "image",
+        "shapes?size=150",
+        more='vectors = { id = "conv" }',
+        feature="embedding",
+        queries='{ id = "capsule" }',
+        epochs=2,
     ),
-    "video": config("image", "video?size=60", more='vectors = { id = "patches", size = 2 }', feature="embedding", epochs=2),
-    "count": config("count", "crowd?size=150", more='vectors = { id = "patches", size = 2 }', feature="embedding", epochs=2),
+    "video": config(
+        "image", "video?size=60", more='vectors = { id = "patches", size = 2 }', feature="embedding", epochs=2
+    ),
+    "count": config(
+        "count", "crowd?size=150", more='vectors = { id = "patches", size = 2 }', feature="embedding", epochs=2
+    ),
     "recommend": config("recommend", "recommend?size=200", mechanism="co.interactive", feature="embedding", epochs=2),
 }

@@ -16,7 +16,7 @@ import { largeModel, longDocument } from "./large_fixture";
 import { dataScript, reportPage, type PageData } from "./page";
 import { checkLargeModel, checkLongDocument, checkPictures } from "./picture_checks";
 
-const kArguments = [
+export const kArguments = [
   "--no-sandbox",
   "--disable-gpu",
   "--disable-quic",
