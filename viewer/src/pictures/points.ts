@@ -11,6 +11,8 @@ import { linear, niceDomain, type Scale } from "../scale";
 import { describeOnHover } from "../tooltip";
 import type { Picture } from "./picture";
 
+const kNamed = 60; // points; the names of more would hide each other
+
 export interface PointTask {
   map: WeightMap;
   /** x and y; of numbers on a line the place in the input and the number. */
@@ -74,9 +76,9 @@ function sayStep(task: PointTask, step: number): string {
     const rest = 1 - row.reduce((sum, weight) => sum + weight, 0);
     return `${of}: the end, weight ${formatWeight(Math.max(0, rest))}`;
   }
-  const instead =
-    right === undefined ? ", the end is right" : right !== chosen && `, ${right} is right`;
-  return `${of}: point ${chosen}, weight ${formatWeight(row[chosen]!)}${task.right.length > 0 && instead ? instead : ""}`;
+  const said = `${of}: point ${chosen}, weight ${formatWeight(row[chosen]!)}`;
+  if (task.right.length === 0 || right === chosen) return said;
+  return `${said}, ${right ?? "the end"} is right`;
 }
 
 interface Plot {
@@ -164,11 +166,12 @@ function mark(
     }),
     now && s("circle", { class: "now", cx, cy, r: 6 + 13 * Math.sqrt(share) }),
     s("circle", { class: "dot", cx, cy, r: 3 }),
-    s(
-      "text",
-      { class: "end", x: cx + 5 + 9 * Math.sqrt(share), y: cy - 5 - 9 * Math.sqrt(share) },
-      String(i),
-    ),
+    task.points.length <= kNamed &&
+      s(
+        "text",
+        { class: "end", x: cx + 5 + 9 * Math.sqrt(share), y: cy - 5 - 9 * Math.sqrt(share) },
+        String(i),
+      ),
   );
   const words = [
     `point ${i} at ${task.plane ? `(${x.toFixed(3)}, ${y.toFixed(3)})` : y.toFixed(3)}`,
