@@ -6,7 +6,7 @@ import { standaloneSvg } from "../src/download";
 import { render } from "../src/main";
 import { frameMaps, goldSpans } from "../src/pictures/frames";
 import { layersOf, neighbourhood } from "../src/pictures/graph";
-import { filmPanels, stillPanels } from "../src/pictures/panels";
+import { distinctNames, filmPanels, stillPanels } from "../src/pictures/panels";
 import { pictureOf } from "../src/pictures";
 import type { Subject } from "../src/pictures/picture";
 import { pointTask } from "../src/pictures/points";
@@ -176,6 +176,31 @@ describe("images", () => {
       "attention, head 2",
     ]);
     expect(stillPanels(seen, false)[0]!.weights).toEqual([0.5, 0, 0, 0.5]);
+  });
+
+  it("can have a scale of their own", () => {
+    show("image", imageExample());
+    const strongest = (): number[] =>
+      [...app.querySelectorAll(".panel")].map((panel) =>
+        Math.max(
+          ...[...panel.querySelectorAll(".overlay")].map((path) =>
+            Number(path.getAttribute("fill-opacity")),
+          ),
+        ),
+      );
+    expect(strongest()[0]).toBeLessThan(0.45); // 0.4 of 0.7, at the opacity of 0.7
+    expect(strongest()[1]).toBe(0.7);
+    const own = app.querySelector<HTMLInputElement>(".shape input[value=own]")!;
+    own.dispatchEvent(new Event("change"));
+    expect(strongest()).toEqual([0.7, 0.7]);
+    expect(app.querySelector(".shape .numbers")!.textContent).toContain("of each panel");
+  });
+
+  it("are named by what tells their maps apart", () => {
+    expect(distinctNames(["t/layer 1/self", "t/layer 2/self"])).toEqual(["layer 1", "layer 2"]);
+    expect(distinctNames(["t/self"])).toEqual(["t/self"]);
+    expect(distinctNames(["a", "a"])).toEqual(["a", "a"]);
+    expect(distinctNames(["a/x", "a"])).toEqual(["x", "a"]);
   });
 
   it("that ask themselves show what a picked cell asks for", () => {

@@ -39,6 +39,8 @@ export interface Look {
   panels: Panel[];
   opacity: number;
   title: string;
+  /** Each panel has full colour at its own largest weight. */
+  own: boolean;
   /** The cell that asks, where one was picked. */
   asked?: number | null;
   onPick?: (cell: number, panel: number) => void;
@@ -71,7 +73,7 @@ export function drawPanels(look: Look, width: number): SVGSVGElement {
         "g",
         { class: "panel" },
         heading(panel, x, y, side),
-        drawCells(look, i, box, full),
+        drawCells(look, i, box, look.own ? largest(panel.weights) || 1 : full),
         panel.weight !== null && bar(panel.weight, x, y + kTitle + tall + 4, side),
       );
     }),

@@ -27,11 +27,13 @@ function tableOf(panels: Panel[]): Table {
 
 const kOpacity = 0.7;
 
-function noteOf(example: Example, panels: Panel[]): string {
+function noteOf(example: Example, panels: Panel[], own: boolean): string {
   const number = example.gold?.number;
   return [
     number !== undefined && `${formatValue(number, "")} is right.`,
-    `Full colour at weight ${formatWeight(largest(panels.flatMap(({ weights }) => weights)))}.`,
+    own
+      ? "Full colour at the largest weight of each panel."
+      : `Full colour at weight ${formatWeight(largest(panels.flatMap(({ weights }) => weights)))}.`,
     panels.some(({ weight }) => weight !== null) &&
       "The bar is the weight of the frame, the colour where in it the weight is.",
     panels.some(({ gold }) => gold?.some((g) => g > 0)) && "Framed: the true rationale.",
@@ -44,6 +46,8 @@ function noteOf(example: Example, panels: Panel[]): string {
 interface Choice {
   each: boolean;
   query: number | null;
+  /** Full colour at the largest weight of each panel, not of all. */
+  own: boolean;
 }
 
 interface Overlay {
@@ -56,15 +60,15 @@ interface Overlay {
 }
 
 function overlay({ example, title, heads, picks, panelsOf }: Overlay): HTMLElement {
-  const choice: Choice = { each: false, query: null };
+  const choice: Choice = { each: false, query: null, own: false };
   let opacity = kOpacity;
   let panels = panelsOf(choice);
-  const told = h("p", { class: "numbers" }, noteOf(example, panels));
+  const told = h("p", { class: "numbers" }, noteOf(example, panels, choice.own));
   const asking = h("output", {});
   const choose = (change: Partial<Choice>): void => {
     Object.assign(choice, change);
     panels = panelsOf(choice);
-    told.textContent = noteOf(example, panels);
+    told.textContent = noteOf(example, panels, choice.own);
     asking.textContent = sayQuery(choice.query, panels[0]!.columns);
     drawn.redraw();
   };
@@ -77,7 +81,14 @@ function overlay({ example, title, heads, picks, panelsOf }: Overlay): HTMLEleme
     note: "",
     draw: (width) =>
       drawPanels(
-        { panels, opacity, title, asked: choice.query, ...(picks && { onPick: pick }) },
+        {
+          panels,
+          opacity,
+          title,
+          own: choice.own,
+          asked: choice.query,
+          ...(picks && { onPick: pick }),
+        },
         width,
       ),
     table: () => tableOf(panels),
@@ -108,6 +119,16 @@ function overlay({ example, title, heads, picks, panelsOf }: Overlay): HTMLEleme
           ],
           "mean",
           (value) => choose({ each: value === "each" }),
+        ),
+      (panels.length > 1 || heads > 1) &&
+        segmented<"all" | "own">(
+          "Full colour at the largest weight",
+          [
+            { value: "all", text: "Of all" },
+            { value: "own", text: "Of each panel" },
+          ],
+          "all",
+          (value) => choose({ own: value === "own" }),
         ),
     ),
     picks &&

@@ -56,21 +56,32 @@ function labelOf(map: WeightMap, report: Report): string | null {
   return found ? (report.task.labels[Number(found[1]) - 1] ?? null) : null;
 }
 
+/** What tells names apart: of "t/layer 1/self" and "t/layer 2/self" the layers. */
+export function distinctNames(names: string[]): string[] {
+  const parts = names.map((name) => name.split("/"));
+  const same = (i: number): boolean => parts.every((each) => each[i] === parts[0]![i]);
+  return parts.map((each, n) => {
+    const own = each.filter((_, i) => !same(i)).join("/");
+    return own === "" ? names[n]! : own;
+  });
+}
+
 /** `each`: a panel a head. `query`: of which cell the weights are; null: the mean of all. */
 export function stillPanels(
   { example, report }: Subject,
   each: boolean,
   query: number | null = null,
 ): Panel[] {
-  return pictureMaps(example).flatMap(({ map, input, grid }) => {
-    if (grid.length !== 2) return [];
+  const still = pictureMaps(example).filter(({ grid }) => grid.length === 2);
+  const names = distinctNames(still.map(({ map }) => map.name));
+  return still.flatMap(({ map, input, grid }, i) => {
     const heads = planes(map);
     const label = labelOf(map, report);
     const place = label === null ? -1 : report.task.labels.indexOf(label);
     const probability = example.prediction?.probabilities[place];
     const several = each && heads > 1;
     return Array.from({ length: several ? heads : 1 }, (_, head) => ({
-      title: several ? `${label ?? map.name}, head ${head + 1}` : (label ?? map.name),
+      title: several ? `${label ?? names[i]}, head ${head + 1}` : (label ?? names[i]!),
       note: probability === undefined ? "" : formatValue(probability, "share"),
       weight: null,
       said: label !== null && label === example.prediction?.label,
