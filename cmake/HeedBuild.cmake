@@ -52,9 +52,10 @@ function(heed_test name)
   add_test(NAME ${name} COMMAND test_${name} --gtest_brief=1)
 endfunction()
 
-# heed_library(NAME [TORCH] SOURCES ... USES public... PRIVATE_USES private...): one static library a folder.
+# heed_library(NAME [TORCH] [INTERNAL] SOURCES ... USES public... PRIVATE_USES private...): one static library a
+# folder. INTERNAL: part of the command alone, not installed.
 function(heed_library name)
-  cmake_parse_arguments(ARG "TORCH" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;INTERNAL" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
   add_library(heed_${name} STATIC ${ARG_SOURCES})
   add_library(heed::${name} ALIAS heed_${name})
   set_target_properties(heed_${name} PROPERTIES EXPORT_NAME ${name})
@@ -71,7 +72,9 @@ function(heed_library name)
     target_link_libraries(heed_${name} PUBLIC heed_torch)
     heed_use_torch_header(heed_${name})
   endif()
-  set_property(GLOBAL APPEND PROPERTY HEED_LIBRARIES heed_${name})
+  if(NOT ARG_INTERNAL)
+    set_property(GLOBAL APPEND PROPERTY HEED_LIBRARIES heed_${name})
+  endif()
 endfunction()
 
 # Everything a target links, followed through the libraries it names.

@@ -15,7 +15,8 @@ if(HEED_TORCH)
   install(TARGETS heed_torch EXPORT heedTargets COMPONENT cpp)
 endif()
 install(EXPORT heedTargets NAMESPACE heed:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/heed COMPONENT cpp)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/heed DESTINATION include COMPONENT cpp)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/heed DESTINATION include COMPONENT cpp
+  PATTERN serve EXCLUDE)  # part of the command alone
 if(TARGET heed_cli)
   install(TARGETS heed_cli RUNTIME DESTINATION bin COMPONENT cpp)
 endif()

@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 
 const kKatexLicense = readFileSync(new URL("node_modules/katex/LICENSE", import.meta.url), "utf8");
 
-/** `heed report` pastes both files into HTML elements: nothing in them may end the element. */
+/** heed pastes the files into HTML elements: nothing in them may end the element. */
 function pasteable(): Plugin {
   return {
     name: "heed-pasteable",
@@ -18,23 +18,24 @@ function pasteable(): Plugin {
   };
 }
 
-export default defineConfig({
+/** Two pages, built one after the other: the report, and with `--mode live` that of `heed serve`. */
+export default defineConfig(({ mode }) => ({
   plugins: [pasteable()],
   build: {
     target: "es2022",
     outDir: "dist",
-    emptyOutDir: true,
+    emptyOutDir: mode !== "live",
     sourcemap: false,
     lib: {
-      entry: "src/main.ts",
+      entry: mode === "live" ? "src/live/main.ts" : "src/main.ts",
       formats: ["iife"],
       name: "heedViewer",
-      fileName: () => "viewer.js",
-      cssFileName: "viewer",
+      fileName: () => (mode === "live" ? "live.js" : "viewer.js"),
+      cssFileName: mode === "live" ? "live" : "viewer",
     },
     rolldownOptions: {
       output: { postBanner: `/*! Contains KaTeX.\n${kKatexLicense.trim()}\n*/` },
     },
   },
   test: { include: ["tests/**/*.test.ts"], maxWorkers: 2 },
-});
+}));

@@ -18,6 +18,7 @@ void add_eval(CLI::App& app);
 void add_predict(CLI::App& app);
 void add_metrics(CLI::App& app);
 void add_report(CLI::App& app);
+void add_serve(CLI::App& app);
 
 /// A subcommand with a description and examples at the foot of its --help.
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& description,

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
-#include <array>
 #include <cstdio>
 #include <iostream>
 #include <limits>
@@ -31,9 +30,6 @@ void add_threads(CLI::App* command) {
 
 namespace {
 
-// Commands of the design that later versions bring.
-constexpr std::array kPlanned = {"serve"};
-
 int complain(const std::string& message) {
   std::fflush(stdout);
   fmt::print(stderr, "heed: {}\n", message);
@@ -50,10 +46,6 @@ std::string unknown_word(const CLI::App& app, int argc, char** argv) {
   if (!command) {
     for (const CLI::App* sub : app.get_subcommands({})) known.push_back(sub->get_name());
     const std::string word = argc > 1 ? argv[1] : "";
-    if (std::find(kPlanned.begin(), kPlanned.end(), word) != kPlanned.end()) {
-      return fmt::format("command '{}' is planned, not built yet; built today: {}", word,
-                         join(known, ", "));
-    }
     return fmt::format("unknown command '{}'{}", word, suggestion(word, known));
   }
   for (const CLI::Option* option : command->get_options()) {
@@ -77,7 +69,7 @@ int run(int argc, char** argv) {
   app.footer("Start with 'heed demo', then 'heed list' and 'heed train --help'.");
   for (const auto add :
        {add_demo, add_list, add_advise, add_describe, add_train, add_eval, add_predict, add_ablate,
-        add_explain, add_align, add_metrics, add_report, add_bench, add_import})
+        add_explain, add_align, add_metrics, add_report, add_serve, add_bench, add_import})
     add(app);
   try {
     app.parse(argc, argv);

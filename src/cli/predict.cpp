@@ -8,6 +8,7 @@
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
 #include "heed/base/words.hpp"
+#include "heed/data/fields.hpp"
 #include "heed/train/evaluation.hpp"
 
 namespace heed::cli {
@@ -15,25 +16,37 @@ namespace {
 
 struct PredictArgs {
   std::string run, text, data, out;
+  std::vector<std::string> inputs;
   bool json = false;
 };
 
+/// `--input NAME=TEXT`, or the text alone where the task reads one.
+std::map<std::string, std::string> prediction_fields(const LoadedRun& run,
+                                                     const PredictArgs& args) {
+  const std::string& kind = run.config.task.source.kind;
+  const std::vector<std::string> names = text_fields(kind);
+  HEED_CHECK(!names.empty(), "predict: examples of kind '{}' are no text; give --data FILE", kind);
+  std::map<std::string, std::string> fields;
+  for (const std::string& input : args.inputs) {
+    const std::size_t equals = input.find('=');
+    HEED_CHECK(equals != input.npos, "predict: --input '{}' has no '='; write --input {}=TEXT",
+               input, names.front());
+    fields[input.substr(0, equals)] = input.substr(equals + 1);
+  }
+  if (args.text.empty()) return fields;
+  HEED_CHECK(
+      names.size() == 1 && fields.empty(),
+      "predict: a task of kind '{}' reads {}; give --input {}=TEXT and so on, or --data FILE", kind,
+      join(names, ", "), names.front());
+  return {{names.front(), args.text}};
+}
+
 std::vector<Example> prediction_inputs(const LoadedRun& run, const PredictArgs& args) {
-  HEED_CHECK(args.text.empty() != args.data.empty(),
-             "predict: give a text in quotes, or --data FILE");
+  const bool typed = !args.text.empty() || !args.inputs.empty();
+  HEED_CHECK(typed == args.data.empty(),
+             "predict: give a text in quotes, --input NAME=TEXT, or --data FILE");
   if (!args.data.empty()) return load_examples(args.data, run.config.task.source);
-  HEED_CHECK(!invalid_utf8(args.text), "predict: the text is not valid UTF-8");
-  const bool one_text = run.info.inputs.size() == 1 && run.info.inputs[0].name == "text" &&
-                        run.info.inputs[0].width == 0;
-  HEED_CHECK(one_text, "predict: a task of kind '{}' needs more than one text; give --data FILE",
-             run.config.task.source.kind);
-  Example example{.id = "1"};
-  example.inputs["text"] =
-      split_words(run.config.task.source.lowercase ? lower(args.text) : args.text);
-  HEED_CHECK(!example.inputs["text"].empty(), "predict: the text has no words");
-  if (run.info.inputs[0].levels > 0)
-    example.levels["text"] = {{static_cast<std::int64_t>(example.inputs["text"].size())}};
-  return {example};
+  return {read_fields(run.config.task.source, run.info.inputs, prediction_fields(run, args))};
 }
 
 /// The words of the input that got most weight; "" where there are none to show.
@@ -85,10 +98,14 @@ void add_predict(CLI::App& app) {
   CLI::App* command =
       add_command(app, "predict", "Label new text, with the weights behind each label",
                   "  heed predict runs/reviews \"the food was not good\"\n"
+                  "  heed predict runs/aspect --input left=\"the\" --input target=food --input "
+                  "right=\"was cold\"\n"
                   "  heed predict runs/reviews --data new.tsv --json --out predictions.jsonl");
   auto args = std::make_shared<PredictArgs>();
   command->add_option("run", args->run, "a run directory")->required();
   command->add_option("text", args->text, "a text in quotes");
+  command->add_option("--input", args->inputs, "NAME=TEXT, for tasks that read several texts")
+      ->allow_extra_args(false);
   command->add_option("--data", args->data, "a TSV, CSV or JSONL file with a text column");
   command->add_option("--out", args->out, "write here, not to the screen");
   command->add_flag("--json", args->json, "a JSON line an example, with all weights");

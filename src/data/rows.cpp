@@ -9,6 +9,7 @@
 #include "data/stories.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
+#include "heed/data/fields.hpp"
 
 namespace heed {
 namespace {
@@ -18,9 +19,10 @@ namespace fs = std::filesystem;
 /// The cells of one row by role.
 class Cells {
  public:
-  Cells(const fs::path& file, const Row& row, std::span<const Column> columns,
-        const DataSource& source)
-      : where_(at_line(file, row.line)), row_(row), columns_(columns), source_(source) {}
+  /// `cure`: what else helps where a cell is empty that must not be.
+  Cells(std::string where, const Row& row, std::span<const Column> columns,
+        const DataSource& source, std::string_view cure)
+      : where_(std::move(where)), row_(row), columns_(columns), source_(source), cure_(cure) {}
 
   const std::string& where() const { return where_; }
 
@@ -30,8 +32,8 @@ class Cells {
   }
   std::string needed(std::string_view role) const {
     std::string cell = text(role);
-    HEED_CHECK(!cell.empty(), "{}: the {} is empty; fill it in or remove the row", where_,
-               columns_[index(role)].name);
+    HEED_CHECK(!cell.empty(), "{}: the {} is empty; fill it in{}", where_,
+               columns_[index(role)].name, cure_);
     return cell;
   }
   std::vector<std::string> words(std::string_view role) const {
@@ -57,6 +59,7 @@ class Cells {
   const Row& row_;
   std::span<const Column> columns_;
   const DataSource& source_;
+  std::string_view cure_;
 };
 
 void set_text(Example& example, const std::string& name, std::vector<std::string> words,
@@ -137,17 +140,22 @@ std::vector<std::int64_t> sentence_lengths(const std::string& cell,
   return lengths;
 }
 
-void read_document(const Cells& cells, Example& example) {
-  std::vector<std::string> words = cells.needed_words("text");
-  std::vector<std::int64_t> lengths = sentence_lengths(cells.text("text"), words);
-  auto room = static_cast<std::int64_t>(cells.kept(words.size()));
+/// The sentences of the first `words` words; the last of them may be cut.
+std::vector<std::int64_t> within(std::span<const std::int64_t> lengths, std::size_t words) {
+  auto room = static_cast<std::int64_t>(words);
   std::vector<std::int64_t> kept;
   for (const std::int64_t length : lengths) {
     if (room == 0) break;
     kept.push_back(std::min(length, room));
     room -= kept.back();
   }
-  example.levels["text"] = {std::move(kept)};
+  return kept;
+}
+
+void read_document(const Cells& cells, Example& example) {
+  std::vector<std::string> words = cells.needed_words("text");
+  const std::vector<std::int64_t> lengths = sentence_lengths(cells.text("text"), words);
+  example.levels["text"] = {within(lengths, cells.kept(words.size()))};
   set_gold(example, "text", words.size(), cells);
   set_text(example, "text", std::move(words), cells);
 }
@@ -215,7 +223,7 @@ std::vector<Placed> read_rows(const fs::path& file, const DataSource& source, Fi
   const std::vector<Column> columns = wanted_columns(source, roles, required);
   std::vector<Placed> examples;
   for (const Row& row : read_table(file, columns)) {
-    const Cells cells(file, row, columns, source);
+    const Cells cells(at_line(file, row.line), row, columns, source, " or remove the row");
     Placed placed{.example = {}, .split = cells.text("split"), .line = row.line};
     placed.example.id = cells.text("id");  // an empty one is numbered in its part
     if (needs.label) cells.needed(kind.answer);
@@ -236,6 +244,51 @@ DataKind table_kind(const TableKind& kind) {
                      if (kind.plain && !is_table(file)) return kind.plain(file, source, needs);
                      return read_rows(file, source, needs, roles, kind);
                    });
+}
+
+const std::vector<TableKind>& tables() {
+  static const InputInfo text{.name = "text"};
+  static const std::vector<TableKind> all = {
+      {"classify", "a label for a text", {"text"}, {text}, read_classify},
+      {"pair",
+       "a label for two texts",
+       {"first", "second"},
+       {{.name = "first"}, {.name = "second"}},
+       read_pair},
+      {"aspect",
+       "the label of one target in a sentence",
+       {"left", "target", "right"},
+       {text, {.name = "target"}, {.name = "left"}, {.name = "right"}},
+       read_aspect},
+      {"document",
+       "a label for a text in sentences",
+       {"text"},
+       {{.name = "text", .levels = 1}},
+       read_document},
+      {"answer",
+       "the answer to a question about a story",
+       {"story", "question"},
+       {{.name = "story", .levels = 1}, {.name = "question"}},
+       read_answer,
+       "label",
+       {},
+       read_babi},
+      {"translate",
+       "a text for a text",
+       {"text"},
+       {text},
+       read_translate,
+       "target",
+       "links",
+       read_parallel},
+      {"point",
+       "an order of some of the points",
+       {"points"},
+       {{.name = "points", .width = 2}},
+       read_point,
+       "order"},
+  };
+  return all;
 }
 
 }  // namespace
@@ -285,47 +338,55 @@ std::vector<Column> wanted_columns(const DataSource& source, std::span<const std
 }
 
 std::vector<DataKind> table_kinds() {
-  const InputInfo text{.name = "text"};
-  return {
-      table_kind({"classify", "a label for a text", {"text"}, {text}, read_classify}),
-      table_kind({"pair",
-                  "a label for two texts",
-                  {"first", "second"},
-                  {{.name = "first"}, {.name = "second"}},
-                  read_pair}),
-      table_kind({"aspect",
-                  "the label of one target in a sentence",
-                  {"left", "target", "right"},
-                  {text, {.name = "target"}, {.name = "left"}, {.name = "right"}},
-                  read_aspect}),
-      table_kind({"document",
-                  "a label for a text in sentences",
-                  {"text"},
-                  {{.name = "text", .levels = 1}},
-                  read_document}),
-      table_kind({"answer",
-                  "the answer to a question about a story",
-                  {"story", "question"},
-                  {{.name = "story", .levels = 1}, {.name = "question"}},
-                  read_answer,
-                  "label",
-                  {},
-                  read_babi}),
-      table_kind({"translate",
-                  "a text for a text",
-                  {"text"},
-                  {text},
-                  read_translate,
-                  "target",
-                  "links",
-                  read_parallel}),
-      table_kind({"point",
-                  "an order of some of the points",
-                  {"points"},
-                  {{.name = "points", .width = 2}},
-                  read_point,
-                  "order"}),
-  };
+  std::vector<DataKind> kinds;
+  for (const TableKind& kind : tables()) kinds.push_back(table_kind(kind));
+  return kinds;
+}
+
+std::vector<std::string> text_fields(const std::string& kind) {
+  const auto found = std::ranges::find(tables(), kind, &TableKind::id);
+  return found == tables().end() ? std::vector<std::string>() : found->inputs;
+}
+
+Example read_fields(const DataSource& source, std::span<const InputInfo> inputs,
+                    const std::map<std::string, std::string>& fields) {
+  const auto kind = std::ranges::find(tables(), source.kind, &TableKind::id);
+  HEED_CHECK(kind != tables().end(),
+             "inputs: examples of kind '{}' are no text; choose one of the test part by its id",
+             source.kind);
+  for (const auto& [name, text] : fields) {
+    HEED_CHECK(std::ranges::find(kind->inputs, name) != kind->inputs.end(),
+               "inputs: kind '{}' has no input '{}'{}", source.kind, name,
+               suggestion(name, kind->inputs));
+    HEED_CHECK(!invalid_utf8(text), "inputs: the {} is not valid UTF-8", name);
+  }
+  std::vector<Column> columns;
+  Row row;
+  for (const std::string& role : kind->inputs) {
+    const auto given = fields.find(role);
+    columns.push_back({.role = role, .name = role});
+    row.cells.emplace_back(given == fields.end() ? "" : given->second);
+  }
+  for (const char* role : {"rationale", "target", "order", "links"}) {  // what nobody knows yet
+    if (std::ranges::find(kind->inputs, role) != kind->inputs.end()) continue;
+    columns.push_back({.role = role, .name = role});
+    row.cells.emplace_back(std::nullopt);
+  }
+  Example example{.id = "1"};
+  const Cells cells("inputs", row, columns, source, "");
+  kind->read(cells, example);
+  for (const InputInfo& input : inputs) {
+    const auto words = example.inputs.find(input.name);
+    if (input.levels == 0 || words == example.inputs.end()) continue;
+    std::vector<std::vector<std::int64_t>>& levels = example.levels[input.name];
+    if (levels.empty())
+      levels.push_back(within(sentence_lengths(cells.text(input.name), cells.words(input.name)),
+                              words->second.size()));
+    // What is above sentences (paragraphs, turns) is one.
+    while (levels.size() < static_cast<std::size_t>(input.levels))
+      levels.push_back({static_cast<std::int64_t>(levels.back().size())});
+  }
+  return example;
 }
 
 }  // namespace heed

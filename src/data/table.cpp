@@ -8,6 +8,7 @@
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
 #include "heed/base/words.hpp"
+#include "heed/data/fields.hpp"
 
 namespace heed {
 namespace {
@@ -164,30 +165,6 @@ bool are_numbers(const json& value) {
          std::ranges::all_of(value, [](const json& item) { return item.is_number(); });
 }
 
-std::string json_cell(const json& value, const std::string& where, const std::string& column) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_boolean() || value.is_number()) return value.dump();
-  if (value.is_array()) {
-    // Strings of several words are sentences or paragraphs; their ends are kept as line ends.
-    // So are those of inner arrays of numbers: the coordinates of points.
-    const bool lines = std::ranges::any_of(value, [](const json& item) {
-      return item.is_array() || (item.is_string() &&
-                                 item.get_ref<const std::string&>().find(' ') != std::string::npos);
-    });
-    std::string text;
-    for (const json& item : value) {
-      HEED_CHECK(item.is_string() || item.is_number() || item.is_boolean() || are_numbers(item),
-                 "{}: '{}' has an element of type {}; strings or numbers are needed", where, column,
-                 item.type_name());
-      if (!text.empty()) text += lines ? '\n' : ' ';
-      text += json_cell(item, where, column);
-    }
-    return text;
-  }
-  throw InputError(fmt::format("{}: '{}' is of type {}; a string, a number or an array is needed",
-                               where, column, value.type_name()));
-}
-
 /// nlohmann's own message says where in the line, after a prefix of no use to a reader.
 std::string json_reason(const json::exception& error) {
   const std::string_view message = error.what();
@@ -221,7 +198,7 @@ Row read_object(std::string_view line, const std::string& where, std::size_t num
     }
     const bool none = found == object.end() || found->is_null();
     row.cells.push_back(none ? std::nullopt
-                             : std::optional<std::string>(json_cell(*found, where, column.name)));
+                             : std::optional<std::string>(field_text(*found, where, column.name)));
   }
   return row;
 }
@@ -238,6 +215,30 @@ std::vector<Row> read_jsonl(std::string_view rest, const fs::path& file,
 }
 
 }  // namespace
+
+std::string field_text(const json& value, const std::string& where, const std::string& column) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean() || value.is_number()) return value.dump();
+  if (value.is_array()) {
+    // Strings of several words are sentences or paragraphs; their ends are kept as line ends.
+    // So are those of inner arrays of numbers: the coordinates of points.
+    const bool lines = std::ranges::any_of(value, [](const json& item) {
+      return item.is_array() || (item.is_string() &&
+                                 item.get_ref<const std::string&>().find(' ') != std::string::npos);
+    });
+    std::string text;
+    for (const json& item : value) {
+      HEED_CHECK(item.is_string() || item.is_number() || item.is_boolean() || are_numbers(item),
+                 "{}: '{}' has an element of type {}; strings or numbers are needed", where, column,
+                 item.type_name());
+      if (!text.empty()) text += lines ? '\n' : ' ';
+      text += field_text(item, where, column);
+    }
+    return text;
+  }
+  throw InputError(fmt::format("{}: '{}' is of type {}; a string, a number or an array is needed",
+                               where, column, value.type_name()));
+}
 
 std::string at_line(const fs::path& file, std::size_t line) {
   return fmt::format("{}:{}", file.string(), line);

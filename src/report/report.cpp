@@ -7,6 +7,7 @@
 
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
+#include "report/parts_json.hpp"
 #include "report/run_data.hpp"
 #include "report/viewer.hpp"
 
@@ -101,20 +102,8 @@ std::vector<Variant> group(const std::vector<RunData>& runs,
   return variants;
 }
 
-Json part_json(const PartInfo& part) {
-  return {{"group", name(part.group)}, {"id", part.id},       {"title", part.title},
-          {"formula", part.formula},   {"paper", part.paper}, {"advice", part.advice}};
-}
-
 Json variant_json(const Variant& variant, const RunData& run) {
-  const AttentionSpec& a = run.config.attention;
-  const PartInfo& mechanism = registry().find(Group::mechanism, a.mechanism.id);
-  Json parts = Json::array({part_json(mechanism)});
-  if (mechanism.id != "mean-pool" && mechanism.id != "no-attention") {
-    parts.push_back(part_json(registry().find(Group::score, a.score.id)));
-    parts.push_back(part_json(registry().find(Group::align, a.align.id)));
-  }
-  parts.push_back(part_json(registry().find(Group::feature, run.config.feature.model.id)));
+  const PartInfo& mechanism = registry().find(Group::mechanism, run.config.attention.mechanism.id);
   Json metrics = Json::object();
   for (const MetricText& text : kMetrics) {
     const auto found = variant.metrics.find(text.name);
@@ -131,7 +120,7 @@ Json variant_json(const Variant& variant, const RunData& run) {
   }
   return {{"name", variant.name},
           {"mechanism", {{"id", mechanism.id}, {"title", mechanism.title}}},
-          {"parts", parts},
+          {"parts", parts_json(run.config)},
           {"wiring", run.wiring},
           {"metrics", metrics}};
 }

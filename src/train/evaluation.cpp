@@ -56,6 +56,15 @@ std::vector<double> token_weights(const Prediction& prediction, std::size_t toke
   return {mean.data_ptr<double>(), mean.data_ptr<double>() + mean.numel()};
 }
 
+Reply answer_batch(const LoadedRun& run, const Batch& batch, Trace& trace) {
+  Reply reply = run.model->answer(batch, trace);
+  for (std::size_t row = 0; row < reply.predictions.size(); ++row) {
+    for (const TraceMap& map : trace.maps())
+      reply.predictions[row].maps.push_back(map_of_entry(map, static_cast<std::int64_t>(row)));
+  }
+  return reply;
+}
+
 Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
                     const EvaluateOptions& options) {
   torch::NoGradGuard no_grad;
@@ -72,15 +81,11 @@ Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
   for (const auto& indices : in_order_batches(lengths, size)) {
     const Batch batch = collate(examples, indices, run.info);
     Trace trace = options.weights ? Trace::recording() : Trace();
-    Reply reply = run.model->answer(batch, trace);
+    Reply reply = answer_batch(run, batch, trace);
     known = known && reply.losses.defined();
     if (known) loss += reply.losses.sum().item<double>();
-    for (std::size_t row = 0; row < indices.size(); ++row) {
-      Prediction& prediction = result.predictions[indices[row]];
-      prediction = std::move(reply.predictions[row]);
-      for (const TraceMap& map : trace.maps())
-        prediction.maps.push_back(map_of_entry(map, static_cast<std::int64_t>(row)));
-    }
+    for (std::size_t row = 0; row < indices.size(); ++row)
+      result.predictions[indices[row]] = std::move(reply.predictions[row]);
   }
   result.loss = known ? loss / static_cast<double>(examples.size())
                       : std::numeric_limits<double>::quiet_NaN();

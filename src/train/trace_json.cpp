@@ -1,13 +1,15 @@
-// Predictions and weights as lines of JSON, for the report and for programs.
+// Predictions and weights as JSON, for the report, for programs and for the live page.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/base64.hpp"
 #include "heed/base/words.hpp"
 #include "heed/train/evaluation.hpp"
+#include "heed/train/trace_json.hpp"
 #include "train/trace_shapes.hpp"
 
 namespace heed {
@@ -106,19 +108,29 @@ class ShownInputs {
 
 constexpr std::int64_t kMostNumbers = 20000;
 
-/// Row by row. Six digits are more than any picture shows, and halve the file.
-Json numbers_json(const Tensor& numbers) {
+/// The shortest decimal that is this float again: as a double it would have twice the digits.
+double shortest(float value) {
+  const std::string text = fmt::format("{}", value);
+  double result = value;
+  std::from_chars(text.data(), text.data() + text.size(), result);
+  return result;
+}
+
+/// Row by row.
+Json numbers_json(const Tensor& numbers, Digits digits) {
   const Tensor flat = numbers.flatten().to(torch::kFloat32).contiguous();
   Json data = Json::array();
-  for (std::int64_t i = 0; i < flat.numel(); ++i)
-    data.push_back(std::round(flat.data_ptr<float>()[i] * 1e6) / 1e6);
+  for (std::int64_t i = 0; i < flat.numel(); ++i) {
+    const float number = flat.data_ptr<float>()[i];
+    data.push_back(digits == Digits::all ? shortest(number) : std::round(number * 1e6) / 1e6);
+  }
   return data;
 }
 
 /// Large maps are written as bytes: the square root, which is fine near 0, in 255 steps.
-void add_weights(Json& json, const Tensor& weights) {
-  if (weights.numel() <= kMostNumbers) {
-    json["data"] = numbers_json(weights);
+void add_weights(Json& json, const Tensor& weights, Digits digits) {
+  if (digits == Digits::all || weights.numel() <= kMostNumbers) {
+    json["data"] = numbers_json(weights, digits);
     return;
   }
   const Tensor positive = weights.to(torch::kFloat32).nan_to_num(0).clamp_min(0).flatten();
@@ -129,7 +141,7 @@ void add_weights(Json& json, const Tensor& weights) {
   json["most"] = most;
 }
 
-Json map_json(const TraceMap& map, ShownInputs& inputs) {
+Json map_json(const TraceMap& map, ShownInputs& inputs, Digits digits) {
   const auto shown = [&](const std::string& input, std::int64_t axis) {
     const auto count = static_cast<std::size_t>(map.weights.size(axis));
     const std::string name =
@@ -142,10 +154,10 @@ Json map_json(const TraceMap& map, ShownInputs& inputs) {
             {"query_input", asked ? shown(map.query_input, -2) : Json()},
             {"key_input", shown(map.key_input, -1)},
             {"shape", map.weights.sizes().vec()}};
-  add_weights(json, map.weights);
+  add_weights(json, map.weights, digits);
   if (map.features.defined())
     json["features"] = {{"shape", map.features.sizes().vec()},
-                        {"data", numbers_json(map.features)}};
+                        {"data", numbers_json(map.features, Digits::six)}};
   return json;
 }
 
@@ -181,8 +193,8 @@ Json prediction_json(const LoadedRun& run, const Example& example, const Predict
 
 }  // namespace
 
-std::string to_json_line(const LoadedRun& run, const Example& example,
-                         const Prediction& prediction) {
+nlohmann::ordered_json trace_json(const LoadedRun& run, const Example& example,
+                                  const Prediction& prediction, Digits digits) {
   ShownInputs inputs(run.info, example);
   // Rows of maps that are asked by what was written: its words, then the end.
   const bool asks = std::ranges::any_of(prediction.maps, [](const TraceMap& map) {
@@ -194,7 +206,7 @@ std::string to_json_line(const LoadedRun& run, const Example& example,
     inputs.add("target", std::move(written));
   }
   Json maps = Json::array();
-  for (const TraceMap& map : prediction.maps) maps.push_back(map_json(map, inputs));
+  for (const TraceMap& map : prediction.maps) maps.push_back(map_json(map, inputs, digits));
   Json json{{"id", example.id}, {"inputs", inputs.to_json()}};
   Json gold = gold_json(run, example, inputs);
   if (!maps.empty()) {
@@ -204,8 +216,15 @@ std::string to_json_line(const LoadedRun& run, const Example& example,
   }
   if (!gold.is_null()) json["gold"] = std::move(gold);
   json["prediction"] = prediction_json(run, example, prediction);
+  return json;
+}
+
+std::string to_json_line(const LoadedRun& run, const Example& example,
+                         const Prediction& prediction) {
   // Text that is not UTF-8 is refused by the readers; replace rather than throw if it gets here.
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return trace_json(run, example, prediction, Digits::six)
+             .dump(-1, ' ', false, Json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace heed

@@ -27,9 +27,9 @@ export const kArguments = [
 ];
 
 type Visit = (page: Page) => Promise<string[]>;
-type Look = { width: number; colorScheme: "light" | "dark" };
+export type Look = { width: number; colorScheme: "light" | "dark" };
 
-const kLooks: Look[] = [
+export const kLooks: Look[] = [
   { width: 1280, colorScheme: "light" },
   { width: 1280, colorScheme: "dark" },
   { width: 380, colorScheme: "light" },

@@ -19,6 +19,10 @@ struct Evaluation {
   double loss = 0;                      // mean over examples; NaN when answers are missing
 };
 
+/// The model's answers to a batch, each with the maps that `trace` recorded, cut to its entry. The
+/// caller has set the model to evaluation and gradients off.
+Reply answer_batch(const LoadedRun& run, const Batch& batch, Trace& trace);
+
 /// Runs the model in evaluation mode, without gradients. Deterministic at a thread count.
 Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
                     const EvaluateOptions& options = {});
