@@ -37,5 +37,5 @@ export default defineConfig(({ mode }) => ({
       output: { postBanner: `/*! Contains KaTeX.\n${kKatexLicense.trim()}\n*/` },
     },
   },
-  test: { include: ["tests/**/*.test.ts"], maxWorkers: 2 },
+  test: { include: ["tests/**/*.test.ts"], maxWorkers: 2, testTimeout: 30_000 },
 }));
