@@ -157,7 +157,7 @@ def test_a_full_queue_is_told(server):
         return found
 
     with concurrent.futures.ThreadPoolExecutor(32) as pool:
-        assert set(pool.map(status, range(64))) == {200, 503}
+        assert set(pool.map(status, range(32))) == {200, 503}
 
 
 def test_too_many_connections_are_told(server):

@@ -65,13 +65,33 @@ class Visit {
     this.check(holds !== null, `${what}: ${JSON.stringify(prediction)} expected, shown ${found}`);
   }
 
+  /** Waits until these words are under the bars; the answers to two texts may look the same. */
+  async reads(words: string[]): Promise<void> {
+    const wanted = JSON.stringify(words);
+    await this.page
+      .waitForFunction(
+        (text) =>
+          JSON.stringify(
+            [...document.querySelectorAll(".cell .word")].map((word) => word.textContent),
+          ) === text,
+        wanted,
+        { timeout: kWait },
+      )
+      .catch(async () => {
+        const shown = await this.words().allTextContents();
+        this.check(false, `words ${wanted} shown as ${shown.join(" ")}`);
+      });
+  }
+
   /** Types into the fields and waits for the words to be there. */
   async ask(inputs: Record<string, string>): Promise<void> {
     for (const [name, text] of Object.entries(inputs)) {
       const label = name.charAt(0).toUpperCase() + name.slice(1);
       await this.page.getByLabel(label, { exact: true }).fill(text);
     }
-    await this.shows(`typed “${Object.values(inputs).join(" · ")}”`, await this.said({ inputs }));
+    const reply = await this.predict({ inputs });
+    await this.reads(reply["inputs"]["text"] as string[]);
+    await this.shows(`typed “${Object.values(inputs).join(" · ")}”`, reply["prediction"]);
   }
 
   async said(body: Json): Promise<Json> {
@@ -82,10 +102,6 @@ class Visit {
 /** The words as they are, whatever they are. */
 async function checkText(visit: Visit): Promise<void> {
   await visit.ask({ text: kHostile });
-  const reply = await visit.predict({ inputs: { text: kHostile } });
-  const shown = await visit.words().allTextContents();
-  const wanted = JSON.stringify(reply["inputs"]["text"]);
-  visit.check(JSON.stringify(shown) === wanted, `words ${wanted} shown as ${shown.join(" ")}`);
   const hacked = await visit.page.evaluate(() => "hacked" in window);
   visit.check(!hacked, "text was run as script");
 }
@@ -153,7 +169,7 @@ async function checkWords(visit: Visit): Promise<void> {
   await visit.button("Drop").click();
   const shorter = { text: "the food was good , but the staff was lovely" };
   await visit.shows("dropped", await visit.said({ inputs: shorter }));
-  visit.check((await visit.page.locator(".cell.dropped").count()) === 1, "no word is struck out");
+  await visit.page.locator(".cell.dropped").waitFor({ timeout: kWait });
   await visit.button("Put back").click();
   await visit.shows("put back", plain);
 }
