@@ -72,7 +72,8 @@ class Run : public torch::CustomClassHolder {
     const explain::Subject subject(run_, examples.front(), input);
     Json answers = Json::array();
     for (const Example& example : examples)
-      answers.push_back({{"input", subject.input()}, {"tokens", example.inputs.at(subject.input())}});
+      answers.push_back(
+          {{"input", subject.input()}, {"tokens", example.inputs.at(subject.input())}});
     for (const std::string& id : methods) {
       const explain::Importances found = explain::method(id).find(subject, examples);
       for (std::size_t i = 0; i < examples.size(); ++i) answers[i]["importances"][id] = found[i];
