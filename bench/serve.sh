@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# bench/serve.sh RUN [SECONDS [RATE]]: `heed serve RUN` under RATE (60) predictions a second, a little fewer where answers take their time, for SECONDS (60) on loopback,
-# with malformed requests beside them. Prints the latencies of the predictions; fails unless every prediction is 200,
+# bench/serve.sh RUN [SECONDS [RATE]]: `heed serve RUN` on loopback under RATE (60) predictions a second, a little fewer
+# where answers take their time, for SECONDS (60), with malformed requests beside them. Prints the latencies of the predictions; fails unless every prediction is 200,
 # every malformed request 4xx, and the server ends with 0. Needs wrk (Debian: wrk).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ run=${1:?a run directory} seconds=${2:-60} rate=${3:-60}
 command -v wrk >/dev/null || { echo "bench/serve.sh: wrk is needed (Debian: wrk)" >&2; exit 2; }
 out=$(mktemp -d); trap 'rm -rf "$out"' EXIT
 build/heed serve "$run" --port 0 --threads 1 >"$out/address" & server=$!
-until grep -q http "$out/address"; do kill -0 $server; sleep 0.1; done
+until grep -qs http "$out/address"; do kill -0 $server; sleep 0.1; done
 address=$(grep -o 'http://[^ ]*' "$out/address")
 load() { CONNECTIONS=8 wrk -t 1 -c 8 -d "$seconds" --timeout 20 -s bench/serve.lua "$address" >"$1"; }
 RATE=$rate WRONG=0 load "$out/good" & good=$!
