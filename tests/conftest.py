@@ -28,6 +28,24 @@ def heed():
 
 
 @pytest.fixture(scope="session")
+def in_browser():
+    """Runs a script of the viewer that opens pages in Chromium, and fails with what it said."""
+
+    def run(script, *arguments):
+        done = subprocess.run(
+            ["npm", "run", "--silent", script, "--", *map(str, arguments)],
+            cwd=ROOT / "viewer",
+            capture_output=True,
+            text=True,
+            timeout=900,
+            env={**os.environ, "CI": "true"},
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def shared_data():
     """The folder with real data sets beside the source tree; tests that need it skip without it."""
     folder = ROOT.parent / "shared" / "data"

@@ -1,12 +1,10 @@
 """Every picture of every kind of task, drawn in a real browser from a run that was really trained."""
 
 import json
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.conftest import ROOT
 from tests.report.zoo import ZOO
 
 
@@ -33,13 +31,5 @@ def test_every_run_has_weights_to_show(reports):
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_pictures_are_drawn(reports, part):
-    some = [str(path) for path in list(reports.values())[part::3]]
-    done = subprocess.run(
-        ["npm", "run", "--silent", "test:browser", "--", "--pictures", *some],
-        cwd=ROOT / "viewer",
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_pictures_are_drawn(reports, in_browser, part):
+    in_browser("test:browser", "--pictures", *list(reports.values())[part::3])

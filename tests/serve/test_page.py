@@ -1,9 +1,5 @@
 """The live page in a real browser, of real runs: one text, several modules, several heads."""
 
-import os
-import subprocess
-
-from tests.conftest import ROOT
 from tests.serve.server import Server
 
 CONFIG = """
@@ -20,7 +16,7 @@ traces = 4
 """
 
 
-def test_the_page_in_a_browser(heed, tiny_run, tmp_path):
+def test_the_page_in_a_browser(heed, in_browser, tiny_run, tmp_path):
     runs = [tiny_run]
     for name, kind, attention in (
         ("rotatory", "aspect", 'mechanism = "rotatory"'),
@@ -33,13 +29,5 @@ def test_the_page_in_a_browser(heed, tiny_run, tmp_path):
         assert done.returncode == 0, done.stderr
         runs.append(tmp_path / name)
     with Server(*runs) as server:
-        done = subprocess.run(
-            ["npm", "run", "--silent", "test:live", "--", server.address],
-            cwd=ROOT / "viewer",
-            capture_output=True,
-            text=True,
-            timeout=400,
-            env={**os.environ, "CI": "true"},
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+        in_browser("test:live", server.address)
         assert server.end()[0] == 0
