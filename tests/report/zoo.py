@@ -1,6 +1,6 @@
 """Small trained runs, one for each kind of task and each shape that weights come in."""
 
-TRAIN = "\n[train]\nepochs = {epochs}\nbatch = 32\ntraces = 12\n"
+TRAIN = "\n[train]\nepochs = {epochs}\nbatch = 32\ntraces = 3\n"
 
 
 def config(
