@@ -49,7 +49,7 @@ class Builder:
         return Page("index.html", "heed: choose attention by evidence", body, "", about, found=[("", "heed", about)])
 
     def static(self, pages: list[Page]) -> None:
-        palette = (ROOT / "viewer/src/style/page.css").read_text().partition("\n* {")[0]
+        palette = (ROOT / "viewer/src/style/palette.css").read_text()
         styles = [(HERE / "static" / name).read_text() for name in ("style.css", "content.css", "parts.css")]
         (self.out / "style.css").write_text("\n".join([palette, *styles]))
         (self.out / "math.css").write_text(formulas.stylesheet())

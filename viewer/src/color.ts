@@ -1,6 +1,6 @@
 /**
  * How a variant is told from the others: colour (safe for colour-blind readers, defined in
- * style/page.css for light and dark), dash and marker shape. The counts of the three share no factor,
+ * style/palette.css for light and dark), dash and marker shape. The counts of the three share no factor,
  * so 6 × 5 × 7 variants differ in at least one.
  */
 const kColors = 6;

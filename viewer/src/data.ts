@@ -213,7 +213,7 @@ function readVariant(variant: Reader): Variant {
   };
 }
 
-function readPart(part: Reader): Part {
+export function readPart(part: Reader): Part {
   return {
     group: part.field("group").stringOr(""),
     id: part.field("id").string(),
@@ -288,7 +288,7 @@ function readExample(example: Reader, problems: string[]): Example {
   };
 }
 
-function readMap(map: Reader, inputs: Map<string, string[]>): WeightMap {
+export function readMap(map: Reader, inputs: Map<string, string[]>): WeightMap {
   const named = (key: string): string | null => {
     const input = map.field(key);
     if (input.missing) return null;
@@ -356,7 +356,7 @@ function readSequence(sequence: Reader): string[] | undefined {
   return sequence.missing ? undefined : sequence.strings();
 }
 
-function readPrediction(prediction: Reader): Prediction | null {
+export function readPrediction(prediction: Reader): Prediction | null {
   if (prediction.missing) return null;
   return {
     label: prediction.field("label").string(),

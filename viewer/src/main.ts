@@ -1,4 +1,5 @@
 /** Reads the report's data from the page and builds the page from it. */
+import "./style/palette.css";
 import "./style/page.css";
 import "./style/figures.css";
 import "./style/views.css";

@@ -1,5 +1,12 @@
 /** The server's JSON API: types, reading, and requests. docs/serve.md tells of it. */
-import type { Example, Part, Prediction, WeightMap } from "../data";
+import {
+  readMap,
+  readPart,
+  readPrediction,
+  type Example,
+  type Part,
+  type Prediction,
+} from "../data";
 import { Reader } from "../reader";
 
 export interface LiveRun {
@@ -126,55 +133,27 @@ export function readRuns(json: unknown): LiveRun[] {
     }));
 }
 
-function readPart(part: Reader): Part {
-  const text = (key: string): string => part.field(key).stringOr("");
-  return {
-    group: text("group"),
-    id: text("id"),
-    title: text("title"),
-    formula: text("formula"),
-    paper: text("paper"),
-    advice: text("advice"),
-  };
-}
-
 export function readReply(json: unknown): Reply {
   const reply = new Reader(json, "");
+  const inputs = new Map(
+    reply
+      .field("inputs")
+      .entries()
+      .map(([name, tokens]) => [name, tokens.strings()]),
+  );
   return {
     id: reply.field("id").string(),
-    inputs: new Map(
-      reply
-        .field("inputs")
-        .entries()
-        .map(([name, tokens]) => [name, tokens.strings()]),
-    ),
-    maps: reply.field("maps").itemsOrNone().map(readMap),
+    inputs,
+    maps: reply
+      .field("maps")
+      .itemsOrNone()
+      .map((map) => readMap(map, inputs)),
     gold: null,
     prediction: readPrediction(reply.field("prediction")),
-    without: reply.field("without").missing ? null : readPrediction(reply.field("without")),
-    leftOut: reply.field("left_out").missing ? [] : reply.field("left_out").strings(),
-  };
-}
-
-function readMap(map: Reader): WeightMap {
-  const named = (key: string): string | null =>
-    map.field(key).missing ? null : map.field(key).string();
-  return {
-    name: map.field("name").string(),
-    axes: map.field("axes").strings(),
-    queryInput: named("query_input"),
-    keyInput: named("key_input"),
-    shape: map.field("shape").numbers(),
-    data: map.field("data").numbers(),
-  };
-}
-
-function readPrediction(prediction: Reader): Prediction {
-  return {
-    label: prediction.field("label").string(),
-    probabilities: prediction
-      .field("probabilities")
+    without: readPrediction(reply.field("without")),
+    leftOut: reply
+      .field("left_out")
       .itemsOrNone()
-      .map((p) => p.number()),
+      .map((name) => name.string()),
   };
 }

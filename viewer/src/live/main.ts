@@ -1,4 +1,5 @@
 /** The page of `heed serve`: asks the server for its runs and builds the page from them. */
+import "../style/palette.css";
 import "../style/page.css";
 import "../style/figures.css";
 import "../style/views.css";
