@@ -1,0 +1,21 @@
+#include <cstdlib>
+
+#include "heed/base/error.hpp"
+#include "heed/dist/mpi.hpp"
+
+namespace heed::dist {
+
+Group& mpi_world() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* size = std::getenv(name);
+    HEED_CHECK(size == nullptr || std::atoi(size) <= 1,
+               "started as one of {} processes, but this heed was built without MPI; install "
+               "libopenmpi-dev and build it again",
+               size);
+  }
+  return alone();
+}
+
+void abort_world(int) {}
+
+}  // namespace heed::dist
