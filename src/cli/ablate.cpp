@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "cli/command.hpp"
-#include "cli/jobs.hpp"
+#include "cli/farm.hpp"
 #include "heed/ablate/cell.hpp"
 #include "heed/ablate/table.hpp"
 #include "heed/base/error.hpp"
@@ -27,11 +27,18 @@ using ablate::Cell;
 using ablate::CellResult;
 using ablate::Grid;
 
+/// This rank's share of the machine it is on.
+std::size_t own_cores() {
+  const char* ranks = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  const unsigned there = ranks ? static_cast<unsigned>(std::max(1, std::atoi(ranks))) : 1;
+  return std::max(1u, std::thread::hardware_concurrency() / there);
+}
+
 struct AblateArgs {
   std::string config, out, baseline = "config", split = "test", cell;
   std::vector<std::string> over, set;
   std::int64_t seeds = 3;
-  std::size_t jobs = std::max(1u, std::thread::hardware_concurrency());
+  std::size_t jobs = own_cores();
   bool plan = false, json = false, quiet = false;
   std::string command;  // as it was typed, for the report
 };
@@ -78,11 +85,13 @@ std::string last_line(const std::filesystem::path& log) {
   return last;
 }
 
-/// Runs the cells that have no result yet, each in a process and on one thread of its own.
+/// Runs the cells that have no result yet, each in a process and on one thread of its own, here and
+/// at the other ranks.
 class CellRunner {
  public:
-  CellRunner(const Grid& grid, const AblationFiles& files, const AblateArgs& args)
-      : grid_(grid), files_(files), args_(args) {}
+  CellRunner(const Grid& grid, const AblationFiles& files, const AblateArgs& args,
+             dist::Mailbox* mailbox)
+      : grid_(grid), files_(files), args_(args), mailbox_(mailbox) {}
 
   ablate::Results run(const std::vector<Cell>& cells) {
     for (const Cell& cell : cells) {
@@ -94,14 +103,18 @@ class CellRunner {
         todo_.push_back(cell);
       }
     }
-    tell(fmt::format("{} cells: {} done before, {} to run, {} at a time", cells.size(),
-                     results_.size(), todo_.size(), std::min(args_.jobs, cells.size())));
-    std::vector<Job> jobs;
-    for (const Cell& cell : todo_)
-      jobs.push_back({.arguments = {"ablate", "--out", files_.folder.string(), "--cell", cell.id},
-                      .log = files_.log(cell.id)});
-    run_jobs(jobs, args_.jobs,
-             [&](std::size_t i, const std::string& failure) { ended(todo_[i], failure); });
+    const std::string ranks = mailbox_ ? fmt::format(" at each of {} ranks", mailbox_->size()) : "";
+    tell(fmt::format("{} cells: {} done before, {} to run, {} at a time{}", cells.size(),
+                     results_.size(), todo_.size(), std::min(args_.jobs, cells.size()), ranks));
+    std::vector<std::string> ids;
+    for (const Cell& cell : todo_) ids.push_back(cell.id);
+    run_cells(
+        files_, ids, args_.jobs, mailbox_,
+        {.ended = [&](std::size_t i, const std::string& failure) { ended(todo_[i], failure); },
+         .lost =
+             [&](int rank, std::size_t lost) {
+               tell(fmt::format("rank {} is gone; {} of its cells go to others", rank, lost));
+             }});
     return std::move(results_);
   }
 
@@ -140,6 +153,7 @@ class CellRunner {
   const Grid& grid_;
   const AblationFiles& files_;
   const AblateArgs& args_;
+  dist::Mailbox* mailbox_;
   std::vector<Cell> todo_;
   ablate::Results results_;
   std::size_t count_ = 0;
@@ -216,6 +230,8 @@ void run_ablate(const AblateArgs& args) {
     ablate::run_cell(files, args.cell);
     return;
   }
+  const std::unique_ptr<dist::Mailbox> mailbox = dist::mpi_mailbox();
+  if (mailbox && mailbox->rank() > 0) return work_for_farm(*mailbox, args.jobs);
   HEED_CHECK(!args.config.empty(),
              "ablate: a config is needed, as in 'heed ablate my.toml --over score=all --out DIR'");
   const Grid grid = make_grid({.config = args.config,
@@ -228,8 +244,12 @@ void run_ablate(const AblateArgs& args) {
   make_writable_folder(files.folder);
   const FolderLock lock(files);
   lay_out(grid, cells, files);
-  if (args.plan) return print_plan(grid, cells, args.json);
-  finish(make_table(grid, CellRunner(grid, files, args).run(cells), args.split), files, args);
+  if (args.plan) {
+    run_cells(files, {}, args.jobs, mailbox.get(), {});  // the other ranks may go
+    return print_plan(grid, cells, args.json);
+  }
+  finish(make_table(grid, CellRunner(grid, files, args, mailbox.get()).run(cells), args.split),
+         files, args);
 }
 
 }  // namespace
@@ -242,6 +262,7 @@ void add_ablate(CLI::App& app) {
       "runs/grid\n"
       "  heed ablate my.toml --over feature.model=bigru,bilstm --baseline mechanism=mean-pool "
       "--out runs/encoders\n"
+      "  mpirun --enable-recovery -n 4 heed ablate my.toml --over score=all --out runs/scores\n"
       "The same command again goes on where a stopped one was, and tries failed cells again.");
   auto args = std::make_shared<AblateArgs>();
   command->add_option("config", args->config, "the config file (TOML)");
@@ -255,7 +276,9 @@ void add_ablate(CLI::App& app) {
                    "another value for a key in all cells, as train.epochs=3; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--seeds", args->seeds, "seeds of each row (3)")->check(CLI::Range(1, 1000));
-  command->add_option("--jobs", args->jobs, "cells at a time, one thread each (all cores)")
+  command
+      ->add_option("--jobs", args->jobs,
+                   "cells at a time at each rank, one thread each (all cores)")
       ->check(CLI::Range(1, 4096));
   command->add_option("--baseline", args->baseline,
                       "what rows are compared with: config, or changes as score=dot,align=soft");

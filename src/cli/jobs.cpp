@@ -8,7 +8,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <map>
 
 #include "heed/base/error.hpp"
 
@@ -30,7 +29,7 @@ constexpr int kNotStarted = 127;
   _exit(kNotStarted);
 }
 
-pid_t start(const Job& job) {
+pid_t start_process(const Job& job) {
   std::vector<std::string> copies = job.arguments;
   std::string self = "heed";
   std::vector<char*> argv = {self.data()};
@@ -58,33 +57,40 @@ std::string failure_of(int status) {
   return fmt::format("ended with code {}", WEXITSTATUS(status));
 }
 
-/// The running children; what is still running when it goes is ended.
-struct Running {
-  std::map<pid_t, std::size_t> jobs;
-  ~Running() {
-    for (const auto& [pid, job] : jobs) kill(pid, SIGTERM);
-    for (const auto& [pid, job] : jobs) waitpid(pid, nullptr, 0);
-  }
-};
-
 }  // namespace
+
+Jobs::~Jobs() {
+  for (const auto& [pid, index] : running_) kill(pid, SIGTERM);
+  for (const auto& [pid, index] : running_) waitpid(pid, nullptr, 0);
+}
+
+void Jobs::start(std::size_t index, const Job& job) { running_[start_process(job)] = index; }
+
+std::optional<Jobs::Ended> Jobs::poll() { return next(WNOHANG); }
+
+std::optional<Jobs::Ended> Jobs::next(int flags) {
+  while (!running_.empty()) {
+    int status = 0;
+    const pid_t pid = waitpid(-1, &status, flags);
+    if (pid == 0) break;
+    const auto job = running_.find(pid);  // nobody's when interrupted
+    if (job == running_.end()) continue;
+    const std::size_t index = job->second;
+    running_.erase(job);
+    return Ended{index, failure_of(status)};
+  }
+  return std::nullopt;
+}
 
 void run_jobs(const std::vector<Job>& jobs, std::size_t at_once,
               const std::function<void(std::size_t, const std::string&)>& ended) {
-  Running running;
-  for (std::size_t next = 0; next < jobs.size() || !running.jobs.empty();) {
-    while (next < jobs.size() && running.jobs.size() < at_once) {
-      running.jobs[start(jobs[next])] = next;
+  Jobs running;
+  for (std::size_t next = 0; next < jobs.size() || running.running() > 0;) {
+    while (next < jobs.size() && running.running() < at_once) {
+      running.start(next, jobs[next]);
       ++next;
     }
-    int status = 0;
-    const pid_t pid = waitpid(-1, &status, 0);
-    if (pid < 0 && errno == EINTR) continue;
-    const auto job = running.jobs.find(pid);
-    if (job == running.jobs.end()) continue;
-    const std::size_t index = job->second;
-    running.jobs.erase(job);
-    ended(index, failure_of(status));
+    if (const auto job = running.wait()) ended(job->index, job->failure);
   }
 }
 

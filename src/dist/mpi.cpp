@@ -4,9 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
-#include <numeric>
 
+#include "dist/world.hpp"
 #include "heed/base/error.hpp"
 
 namespace heed::dist {
@@ -97,6 +96,8 @@ class MpiGroup final : public Group {
   int rank_ = 0, size_ = 1;
 };
 
+bool farewell = true;
+
 bool launched() {
   return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr;
 }
@@ -106,7 +107,9 @@ void start_mpi() {
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
   HEED_CHECK(given >= MPI_THREAD_SERIALIZED,
              "this MPI cannot be called from more than one thread; use one that can");
-  std::atexit([] { MPI_Finalize(); });
+  std::atexit([] {
+    if (farewell) MPI_Finalize();
+  });
 }
 
 }  // namespace
@@ -118,6 +121,8 @@ Group& mpi_world() {
   static MpiGroup group;
   return group;
 }
+
+void leave_without_farewell() { farewell = false; }
 
 void abort_world(int code) {
   int started = 0;

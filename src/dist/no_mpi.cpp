@@ -1,6 +1,7 @@
 #include <cstdlib>
 
 #include "heed/base/error.hpp"
+#include "heed/dist/mailbox.hpp"
 #include "heed/dist/mpi.hpp"
 
 namespace heed::dist {
@@ -17,5 +18,10 @@ Group& mpi_world() {
 }
 
 void abort_world(int) {}
+
+std::unique_ptr<Mailbox> mpi_mailbox() {
+  mpi_world();  // complains where there should be one
+  return nullptr;
+}
 
 }  // namespace heed::dist
