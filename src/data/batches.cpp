@@ -134,14 +134,18 @@ Tensor label_tensor(std::span<const Example> examples, Indices indices,
   std::vector<std::int64_t> classes;
   for (const std::size_t index : indices) {
     const Example& example = examples[index];
-    if (example.label.empty()) return {};
+    if (example.label.empty()) {
+      classes.push_back(Batch::kNoLabel);
+      continue;
+    }
     const auto found = std::ranges::lower_bound(labels, example.label);
     HEED_CHECK(found != labels.end() && *found == example.label,
                "example '{}': label '{}' is none of the {} the model knows", example.id,
                example.label, labels.size());
     classes.push_back(found - labels.begin());
   }
-  return to_tensor(classes);
+  const bool known = std::ranges::any_of(classes, [](auto c) { return c != Batch::kNoLabel; });
+  return known ? to_tensor(classes) : Tensor();
 }
 
 Padded target_of(std::span<const Example> examples, Indices indices, const Vocabulary& vocabulary) {

@@ -248,6 +248,7 @@ Dataset load_dataset(const DataSource& source) {
   HEED_CHECK(source.max_length >= 0, "max_length: {} is negative; give 0 for no limit",
              source.max_length);
   const DataKind& kind = data_kind(source.kind);
+  if (!source.source.empty() && kind.id != "recommend") return load_transfer(source);
   Dataset data = source.data.starts_with(kBuiltin) ? load_builtin(source) : kind.load(source);
   add_human_attention(data, source);
   return data;

@@ -53,6 +53,10 @@ std::vector<std::pair<std::size_t, std::size_t>> parse_links(std::string_view te
 /// The corpus that `source.data` names, of the source's kind.
 Dataset load_builtin(const DataSource& source);
 
+/// Learns from the labels of `source.source` and the texts of `source.data`, whose labels are taken
+/// away but for the test part; validates on the former, tests on the latter.
+Dataset load_transfer(const DataSource& source);
+
 /// The file that a config names, looked for in `base` and in the working folder.
 std::filesystem::path find_file(const std::string& name, const std::filesystem::path& base);
 

@@ -100,7 +100,7 @@ Reply LabelModel::answer(const Batch& batch, Trace& trace) {
 
 Reply label_reply(const Tensor& logits, const Tensor& labels) {
   Reply reply;
-  if (labels.defined())
+  if (labels.defined() && labels.ge(0).all().item<bool>())
     reply.losses = torch::cross_entropy_loss(logits, labels, {}, at::Reduction::None);
   const Tensor probabilities = torch::softmax(logits, 1).to(torch::kFloat32).contiguous();
   const Tensor best = probabilities.argmax(1);

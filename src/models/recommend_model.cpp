@@ -41,7 +41,7 @@ Tensor RecommendModel::losses(const Batch& batch, Trace& trace) {
 Reply RecommendModel::answer(const Batch& batch, Trace& trace) {
   const Tensor scores = model_->forward(batch, trace);
   Reply reply;
-  if (batch.labels.defined())
+  if (batch.labels.defined() && batch.labels.ge(0).all().item<bool>())
     reply.losses = torch::cross_entropy_loss(scores, batch.labels, {}, at::Reduction::None);
   const auto candidates = batch.inputs.find("candidates");
   HEED_CHECK(candidates != batch.inputs.end(), "model: the batch has no candidates to rank");

@@ -7,6 +7,7 @@
 #include "heed/models/number_model.hpp"
 #include "heed/models/point_model.hpp"
 #include "heed/models/recommend_model.hpp"
+#include "heed/models/transfer_model.hpp"
 #include "heed/models/translate_model.hpp"
 #include "models/parts.hpp"
 #include "models/pictures.hpp"
@@ -43,6 +44,8 @@ std::shared_ptr<TaskModel> make_task_model(const Config& config, const DataInfo&
   HEED_CHECK(sampled == config.output.options.end() || config.task.source.kind == "recommend" ||
                  std::get<std::int64_t>(sampled->second) == 0,
              "output 'softmax': sampled is for tasks of kind 'recommend'");
+  if (found->second == &makes_model<LabelModel> && !config.task.source.source.empty())
+    return makes_model<TransferModel>(config, info);
   return found->second(config, info);
 }
 

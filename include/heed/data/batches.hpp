@@ -34,8 +34,11 @@ struct PaddedView {
 };
 
 struct Batch {
+  static constexpr std::int64_t kNoLabel = -100;  ///< What losses of torch pass over.
+
   std::map<std::string, Padded> inputs;
-  torch::Tensor labels;              ///< [B] int64; undefined when an example has no label.
+  /// [B] int64, kNoLabel where there is none; undefined when no example has one.
+  torch::Tensor labels;
   std::vector<std::size_t> indices;  ///< Row b is example indices[b].
   std::map<std::string, PaddedView> views = {};
   Padded target = {};          ///< Numbered by the vocabulary of the answers; ids undefined: none.

@@ -28,7 +28,8 @@ struct DataSource {
   std::string data;
   /// Or one file a part; val and test may be empty.
   std::string train, val, test;
-  /// Of kind recommend: the same users in another domain; may be empty.
+  /// Of kind recommend: the same users in another domain. Of kinds with labels: another domain
+  /// whose labels are learned, while those of this one are not looked at. May be empty.
   std::string source;
   /// What people looked at: JSONL {id, tokens, weights}, joined to the examples by id, or else by
   /// equal tokens, as their gold attention; may be empty.

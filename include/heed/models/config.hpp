@@ -49,6 +49,7 @@ struct Config {
     std::string supervise_loss = "cross-entropy";
     std::string supervise_map;        // the one map it pulls at; empty: all that look at gold
     std::int64_t supervise_head = 0;  // the head of it, from 1; 0: the mean of all
+    double reversal = 0.1;  // with task.source: how hard features of both domains are made alike
     double weight_decay = 0;
     double clip = 5;  // greatest norm of the gradient; 0 = no clipping
     std::int64_t patience =

@@ -23,16 +23,17 @@ class LabelModel : public TaskModel {
   /// The first half of `forward`: all that attention sees.
   Inputs features(const Batch& batch, Trace& trace);
   /// The second half: attention and the output model.
-  Tensor logits(const Inputs& features, Trace& trace);
+  virtual Tensor logits(const Inputs& features, Trace& trace);
   const Encoder& encoder() const { return encoder_; }
   /// What attention made of the inputs, [B, D], ready for the output model.
   Tensor context(const Batch& batch, Trace& trace);
   /// Holds nothing where attention gives the logits itself.
   const torch::nn::Linear& output() const { return output_; }
 
- private:
+ protected:
   Tensor attend(const Inputs& features, Trace& trace);
 
+ private:
   Encoder encoder_{nullptr};
   std::shared_ptr<Mechanism> attention_;
   Tensor query_;  // undefined: the mechanism asks with nothing, or another input asks

@@ -1,0 +1,35 @@
+// Two domains of one task: labels of the one, texts of the other.
+#include <algorithm>
+
+#include "data/parts.hpp"
+#include "heed/base/error.hpp"
+#include "heed/base/words.hpp"
+
+namespace heed {
+
+Dataset load_transfer(const DataSource& source) {
+  DataSource known = source, wanted = source;
+  known.data = source.source;
+  known.train = known.val = known.test = "";
+  known.source = wanted.source = "";
+  wanted.human = "";
+  Dataset data = load_dataset(known), target = load_dataset(wanted);
+  HEED_CHECK(!data.labels.empty(), "task.source: tasks of kind '{}' have no labels to carry over",
+             source.kind);
+  data.name = data.name + " to " + target.name;
+  for (auto* part : {&target.train, &target.val}) {
+    for (Example& example : *part) {
+      example.label = "";
+      data.train.push_back(std::move(example));
+    }
+  }
+  for (const Example& example : target.test) {
+    HEED_CHECK(std::ranges::binary_search(data.labels, example.label),
+               "task.source: example '{}' has label '{}', which {} does not have{}", example.id,
+               example.label, source.source, suggestion(example.label, data.labels));
+  }
+  data.test = std::move(target.test);
+  return data;
+}
+
+}  // namespace heed
