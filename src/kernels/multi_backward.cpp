@@ -98,8 +98,8 @@ void multi_gradients(const ScoreSetup<T>& setup, std::int64_t q, std::int64_t fi
         hn::Store(hn::Zero(d), d, x.slopes + at);
         continue;
       }
-      const V t = hn::Mul(hn::Sub(hn::Load(d, tile.score + at), top), log2e);
-      const V weight = hn::Mul(exp2_softmax(d, t), divide), keep = hn::Set(d, tile.kept[r]);
+      const V share = exp2_drop(d, hn::Sub(top, hn::Load(d, tile.score + at)), log2e);
+      const V weight = hn::Mul(share, divide), keep = hn::Set(d, tile.kept[r]);
       const std::int64_t key = (first + r) * wide + c;
       const V seen = hn::Mul(hn::Mul(grad, keep), hn::Load(d, x.values + key));
       V slope = hn::Mul(hn::Mul(weight, hn::Sub(seen, mean)), scale);
