@@ -183,7 +183,7 @@ void multi_backward_chunk(const MultiBackwardCall& call, std::int64_t item,
           const std::int64_t count = std::min(kMultiKeys, end - key), first = key - chunk.key;
           if (key >= e.end_key(query + q) || key + count <= e.begin_key(query + q)) continue;
           if (!fill_pairs(setup, query + q, key, count, tile)) continue;
-          fill_hidden(p, x.queries, q, x.keys, first, count, tile);
+          fill_hidden<true>(p, x.queries, q, x.keys, first, count, tile);
           fill_scores(p, count, tile);
           fill_kept(setup, query + q, key, count, tile);
           multi_gradients(setup, q, first, count, x);

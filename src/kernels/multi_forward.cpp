@@ -114,7 +114,7 @@ void multi_forward_block(const MultiForwardCall& call, const QueryBlock& block,
               p.value.stride[3], count, p.value_width, x.values, wide);
     for (std::int64_t q = 0; q < block.count; ++q) {
       if (!fill_pairs(setup, block.query + q, key, count, x.tile)) continue;
-      fill_hidden(p, x.queries, q, x.keys, 0, count, x.tile);
+      fill_hidden<false>(p, x.queries, q, x.keys, 0, count, x.tile);
       fill_scores(p, count, x.tile);
       fill_kept(setup, block.query + q, key, count, x.tile);
       multi_step(q, count, x);
