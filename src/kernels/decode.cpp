@@ -114,8 +114,7 @@ bool weigh_row(const ScoreSetup<T>& setup, std::int64_t query, std::int64_t key,
   const T old = x.top[row];
   const T top = std::max(old, hn::GetLane(hn::MaxOfLanes(d, highest)));
   const auto base = hn::Set(d, top == lowest ? T{0} : top), factor = hn::Set(d, setup.factor());
-  const auto weight = [&](auto at)
-                          HWY_ATTR { return exp2_softmax(d, hn::Mul(hn::Sub(at, base), factor)); };
+  const auto weight = [&](auto at) HWY_ATTR { return exp2_drop(d, hn::Sub(base, at), factor); };
   x.top[row] = top;
   x.keep[row] = hn::GetLane(weight(hn::Set(d, old)));
   for (std::int64_t r = 0; r < whole_count; r += lanes) {

@@ -26,7 +26,7 @@ template <>
 struct Exp2Constants<float> {
   static constexpr float kPoly[] = {1.5453163e-4f,  1.33908634e-3f, 9.61808256e-3f,
                                     5.55035711e-2f, 2.40226508e-1f, 6.93147188e-1f};
-  static constexpr float kSmallest = -126.0f;            // below: 0
+  static constexpr float kSmallest = -126.0f;            // exponent of a normal number
   static constexpr float kMagic = 12582912.0f + 127.0f;  // 1.5 * 2^23: rounds, leaves n + bias
   static constexpr int kMantissa = 23;
 };
@@ -43,16 +43,12 @@ struct Exp2Constants<double> {
   static constexpr int kMantissa = 52;
 };
 
-/// 2^t for t <= 0 (or a little above), relative error about one unit in the last place; exactly 0
-/// below the smallest normal number and for -inf, exactly 1 for 0; NaN stays NaN.
+/// 2^n (1 + f·poly(f)), with n in the low bits of `shifted` and 2^(n + f) wanted.
 template <class DF, class V = hn::Vec<DF>>
-HWY_INLINE V exp2_softmax(DF d, V t) {
+HWY_INLINE V exp2_of_parts(DF d, V shifted, V f) {
   using T = hn::TFromD<DF>;
   using C = Exp2Constants<T>;
   const hn::RebindToSigned<DF> di;
-  const V magic = hn::Set(d, C::kMagic);
-  const V shifted = hn::Add(t, magic);
-  const V f = hn::Sub(t, hn::Sub(shifted, magic));
   V p = hn::Set(d, C::kPoly[0]);
   for (std::size_t i = 1; i < std::size(C::kPoly); ++i) {
     p = hn::MulAdd(p, f, hn::Set(d, C::kPoly[i]));
@@ -60,7 +56,26 @@ HWY_INLINE V exp2_softmax(DF d, V t) {
   p = hn::MulAdd(p, f, hn::Set(d, T{1}));
   // Multiplied, not added to the exponent bits: a NaN must stay one whatever its payload.
   const V power = hn::BitCast(d, hn::ShiftLeft<C::kMantissa>(hn::BitCast(di, shifted)));
-  return hn::IfThenZeroElse(hn::Lt(t, hn::Set(d, C::kSmallest)), hn::Mul(p, power));
+  const V least = hn::Set(d, C::kMagic + C::kSmallest + T{1});
+  return hn::IfThenZeroElse(hn::Lt(shifted, least), hn::Mul(p, power));
+}
+
+/// 2^t for t <= 0 (or a little above), relative error about one unit in the last place; exactly 0
+/// where it would not be a normal number and for -inf, exactly 1 for 0; NaN stays NaN.
+template <class DF, class V = hn::Vec<DF>>
+HWY_INLINE V exp2_softmax(DF d, V t) {
+  const V magic = hn::Set(d, Exp2Constants<hn::TFromD<DF>>::kMagic);
+  const V shifted = hn::Add(t, magic);
+  return exp2_of_parts(d, shifted, hn::Sub(t, hn::Sub(shifted, magic)));
+}
+
+/// 2^(-drop · factor), the softmax's weight of a score that lies `drop` below the largest: as
+/// exp2_softmax, with the product not rounded and two operations less.
+template <class DF, class V = hn::Vec<DF>>
+HWY_INLINE V exp2_drop(DF d, V drop, V factor) {
+  const V magic = hn::Set(d, Exp2Constants<hn::TFromD<DF>>::kMagic);
+  const V shifted = hn::NegMulAdd(drop, factor, magic);
+  return exp2_of_parts(d, shifted, hn::NegMulSub(drop, factor, hn::Sub(shifted, magic)));
 }
 
 }  // namespace heed::kernels::HWY_NAMESPACE

@@ -2,6 +2,7 @@
 // 2022), with queries in the lanes of the vectors, so that a row's maximum and sum need no
 // horizontal step and keys and values are read where they lie, one broadcast element at a time.
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "heed/kernels/attention.hpp"
@@ -71,6 +72,7 @@ struct ForwardScratch {
   T* seen;  // lane masks: a key took part
   T* dropped;
   ScoreTile<T> tile;
+  bool started[kQueryBlock];    // by first lane of a panel: its context is set
   std::uint8_t bad[kKeyBlock];  // value rows that are not finite
   bool any_bad;
 };
@@ -106,13 +108,14 @@ void forward_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_l
     top[v] = hn::Max(old, top[v]);
     hn::Store(top[v], d, x.top + first_lane + v * lanes);
     base[v] = hn::IfThenZeroElse(hn::Eq(top[v], lowest), top[v]);
-    keep[v] = exp2_softmax(d, hn::Mul(hn::Sub(old, base[v]), factor));
+    keep[v] = exp2_drop(d, hn::Sub(base[v], old), factor);
     sum[v] = hn::Zero(d);
   }
+  T* score = x.tile.score;
   for (std::int64_t r = 0; r < count; ++r) {
     for (int v = 0; v < NV; ++v) {
-      T* at = x.tile.score + r * wide + v * lanes;
-      const V p = exp2_softmax(d, hn::Mul(hn::Sub(hn::Load(d, at), base[v]), factor));
+      T* at = score + r * wide + v * lanes;
+      const V p = exp2_drop(d, hn::Sub(base[v], hn::Load(d, at)), factor);
       sum[v] = hn::Add(sum[v], p);
       hn::Store(p, d, at);
     }
@@ -141,12 +144,33 @@ void forward_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_l
     x.any_bad = find_non_finite(block.values, block.count, setup.p.value_width, x.bad);
     block.checked = true;
   }
+  const bool fresh = !std::exchange(x.started[first_lane], true);
   if (cover == Cover::part && x.any_bad) {
+    if (fresh) std::fill(context, context + setup.p.value_width * wide, T{0});
     add_weighted_rows_guarded<NV>(x.tile.score, wide, x.tile.valid, x.bad + skip, values, count,
                                   setup.p.value_width, keep, context);
   } else {
-    add_weighted_rows<NV>(x.tile.score, wide, values, count, setup.p.value_width, keep, context);
+    add_weighted_rows<NV>(x.tile.score, wide, values, count, setup.p.value_width, keep, context,
+                          fresh);
   }
+}
+
+/// Has panel `i` of `panels` bring its share of the `rows` keys and values behind the block near.
+template <class T>
+void look_ahead(const KeyBlock<T>& block, std::int64_t rows, std::int64_t i, std::int64_t panels,
+                const AttentionProblem& p, ForwardScratch<T>& x) {
+  constexpr std::int64_t kLine = 64;
+  const auto share = [&](Rows<T> from, const T* copy, std::int64_t width) {
+    if (from.at == copy) return Ahead{};
+    const auto bytes = static_cast<std::int64_t>(sizeof(T)) * width;
+    const std::int64_t lines = (bytes + kLine - 1) / kLine, each = (lines + panels - 1) / panels;
+    const std::int64_t begin = std::min(bytes, i * each * kLine);
+    return Ahead{reinterpret_cast<const char*>(from.at + block.count * from.stride) + begin,
+                 from.stride * static_cast<std::ptrdiff_t>(sizeof(T)), rows,
+                 std::min(bytes - begin, each * kLine)};
+  };
+  x.tile.keys = share(block.keys, x.keys, p.width);
+  x.tile.values = share(block.values, x.values, p.value_width);
 }
 
 /// Divides by the sums and writes a panel's results.
@@ -163,19 +187,16 @@ void finish_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_la
                    RowEnd<T>{x.top[first_lane + lane], x.sum[first_lane + lane], empty}, result);
   }
   if (result.out.data == nullptr) return;
-  for (std::int64_t c = 0; c < p.value_width; ++c) {
-    T* row = context + c * panel.lanes;
-    for (std::int64_t lane = 0; lane < panel.lanes; ++lane) row[lane] *= divide[lane];
-  }
+  if (!x.started[first_lane]) std::fill(context, context + p.value_width * panel.lanes, T{0});
   const auto& stride = result.out.stride;
   const std::int64_t element = query_element(stride, setup.e, setup.head, panel.query);
   const bool direct = stride[3] == 1 && p.type == (sizeof(T) == 8 ? Type::float64 : Type::float32);
   if (direct) {
     panel_to_rows(context, panel.count, p.value_width, panel.lanes,
-                  static_cast<T*>(result.out.data) + element, stride[2]);
+                  static_cast<T*>(result.out.data) + element, stride[2], divide);
     return;
   }
-  panel_to_rows(context, panel.count, p.value_width, panel.lanes, x.rows, p.value_width);
+  panel_to_rows(context, panel.count, p.value_width, panel.lanes, x.rows, p.value_width, divide);
   for (std::int64_t i = 0; i < panel.count; ++i) {
     store_row(x.rows + i * p.value_width, p.value_width, result.out, p.type,
               element + i * stride[2]);
@@ -202,7 +223,7 @@ void forward_block(const ForwardCall& call, const QueryBlock& item, ForwardScrat
     panels[panel_count++] = panel;
     i += panel.lanes;
   }
-  std::fill(x.context, x.context + kQueryBlock * p.value_width, T{0});
+  std::fill(x.started, x.started + kQueryBlock, false);
   std::fill(x.top, x.top + kQueryBlock, -std::numeric_limits<T>::infinity());
   std::fill(x.sum, x.sum + kQueryBlock, T{0});
   std::fill(x.seen, x.seen + kQueryBlock, T{0});
@@ -221,6 +242,7 @@ void forward_block(const ForwardCall& call, const QueryBlock& item, ForwardScrat
       const std::int64_t from = std::max(key, e.begin_key(panel.query));
       const std::int64_t to = std::min(key + count, e.end_key(panel.query + panel.count - 1));
       if (from >= to) continue;
+      look_ahead(block, std::min(kKeyBlock, end - key - count), i, panel_count, p, x);
       with_vectors(panel.lanes / lanes, [&](auto vectors) HWY_ATTR {
         forward_panel<vectors.value>(setup, panel, panel.query - item.query, block, from, to, x);
       });

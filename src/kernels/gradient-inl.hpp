@@ -188,7 +188,7 @@ Cover gradient_tile(const ScoreSetup<T>& setup, Panel panel, std::int64_t lane, 
     for (std::int64_t r = 0; r < count; ++r) {
       for (int v = 0; v < NV; ++v) {
         const V score = hn::Load(d, tile.score + r * wide + v * lanes);
-        const V p = exp2_softmax(d, hn::Mul(hn::Sub(score, top[v]), factor));
+        const V p = exp2_drop(d, hn::Sub(top[v], score), factor);
         hn::Store(hn::Mul(p, divide[v]), d, weights + r * kQueryBlock + v * lanes);
       }
     }

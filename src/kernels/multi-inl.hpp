@@ -80,8 +80,9 @@ struct MultiTile {
   T* kept;  // dropout factors
 };
 
-/// Fills hidden (and bend) for one query; rows of keys that do not take part are 0.
-template <class T>
+/// Fills hidden (and bend, where the slopes are wanted) for one query; rows of keys that do not
+/// take part are 0.
+template <bool kSlopes, class T>
 void fill_hidden(const AttentionProblem& p, const HiddenRows<T>& queries, std::int64_t query,
                  const HiddenRows<T>& keys, std::int64_t first, std::int64_t count,
                  MultiTile<T>& x) {
@@ -99,7 +100,7 @@ void fill_hidden(const AttentionProblem& p, const HiddenRows<T>& queries, std::i
         V y = hn::Zero(d), bend = hn::Zero(d);
         if (takes) pair(query * x.width + c, (first + r) * x.width + c, y, bend);
         hn::Store(y, d, x.hidden + r * x.width + c);
-        hn::Store(bend, d, x.bend + r * x.width + c);
+        if constexpr (kSlopes) hn::Store(bend, d, x.bend + r * x.width + c);
       }
     }
   };

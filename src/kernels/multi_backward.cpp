@@ -98,8 +98,8 @@ void multi_gradients(const ScoreSetup<T>& setup, std::int64_t q, std::int64_t fi
         hn::Store(hn::Zero(d), d, x.slopes + at);
         continue;
       }
-      const V t = hn::Mul(hn::Sub(hn::Load(d, tile.score + at), top), log2e);
-      const V weight = hn::Mul(exp2_softmax(d, t), divide), keep = hn::Set(d, tile.kept[r]);
+      const V share = exp2_drop(d, hn::Sub(top, hn::Load(d, tile.score + at)), log2e);
+      const V weight = hn::Mul(share, divide), keep = hn::Set(d, tile.kept[r]);
       const std::int64_t key = (first + r) * wide + c;
       const V seen = hn::Mul(hn::Mul(grad, keep), hn::Load(d, x.values + key));
       V slope = hn::Mul(hn::Mul(weight, hn::Sub(seen, mean)), scale);
@@ -183,7 +183,7 @@ void multi_backward_chunk(const MultiBackwardCall& call, std::int64_t item,
           const std::int64_t count = std::min(kMultiKeys, end - key), first = key - chunk.key;
           if (key >= e.end_key(query + q) || key + count <= e.begin_key(query + q)) continue;
           if (!fill_pairs(setup, query + q, key, count, tile)) continue;
-          fill_hidden(p, x.queries, q, x.keys, first, count, tile);
+          fill_hidden<true>(p, x.queries, q, x.keys, first, count, tile);
           fill_scores(p, count, tile);
           fill_kept(setup, query + q, key, count, tile);
           multi_gradients(setup, q, first, count, x);

@@ -74,13 +74,13 @@ void multi_step(std::int64_t q, std::int64_t count, MultiForwardScratch<T>& x) {
       if (tile.takes(r)) top = hn::Max(top, hn::Load(d, tile.score + r * tile.value_width + c));
     }
     const V base = hn::IfThenZeroElse(hn::Eq(top, lowest), top);
-    const V keep = exp2_softmax(d, hn::Mul(hn::Sub(old, base), log2e));
+    const V keep = exp2_drop(d, hn::Sub(base, old), log2e);
     V sum = hn::Mul(hn::Load(d, x.sum + at), keep);
     V context = hn::Mul(hn::Load(d, x.context + at), keep);
     for (std::int64_t r = 0; r < count; ++r) {
       if (!tile.takes(r)) continue;
       const V score = hn::Load(d, tile.score + r * tile.value_width + c);
-      const V p = exp2_softmax(d, hn::Mul(hn::Sub(score, base), log2e));
+      const V p = exp2_drop(d, hn::Sub(base, score), log2e);
       const V used = hn::Mul(p, hn::Set(d, tile.kept[r]));
       sum = hn::Add(sum, p);
       context = hn::MulAdd(used, hn::Load(d, x.values + r * tile.value_width + c), context);
@@ -114,7 +114,7 @@ void multi_forward_block(const MultiForwardCall& call, const QueryBlock& block,
               p.value.stride[3], count, p.value_width, x.values, wide);
     for (std::int64_t q = 0; q < block.count; ++q) {
       if (!fill_pairs(setup, block.query + q, key, count, x.tile)) continue;
-      fill_hidden(p, x.queries, q, x.keys, 0, count, x.tile);
+      fill_hidden<false>(p, x.queries, q, x.keys, 0, count, x.tile);
       fill_scores(p, count, x.tile);
       fill_kept(setup, block.query + q, key, count, x.tile);
       multi_step(q, count, x);

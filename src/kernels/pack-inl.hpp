@@ -181,10 +181,10 @@ void rows_to_panel(Rows<T> rows, std::int64_t count, std::int64_t width, std::in
   }
 }
 
-/// rows[r][c] = panel[c * lanes + r] for r < count.
+/// rows[r][c] = panel[c * lanes + r] * times[r] for r < count; null: times 1.
 template <class T>
 void panel_to_rows(const T* HWY_RESTRICT panel, std::int64_t count, std::int64_t width,
-                   std::int64_t lanes, T* rows, std::ptrdiff_t stride) {
+                   std::int64_t lanes, T* rows, std::ptrdiff_t stride, const T* times = nullptr) {
   std::int64_t r = 0;
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(T) == 4) {
@@ -192,13 +192,14 @@ void panel_to_rows(const T* HWY_RESTRICT panel, std::int64_t count, std::int64_t
     const auto n = static_cast<std::int64_t>(hn::Lanes(d));
     for (; r + n <= count; r += n) {
       T* to = rows + r * stride;
+      const auto factor = times != nullptr ? hn::LoadU(d, times + r) : hn::Set(d, T{1});
       std::int64_t c = 0;
       for (; c + 4 <= width; c += 4) {
         const T* from = panel + c * lanes + r;
-        auto v0 = hn::LoadU(d, from);
-        auto v1 = hn::LoadU(d, from + lanes);
-        auto v2 = hn::LoadU(d, from + 2 * lanes);
-        auto v3 = hn::LoadU(d, from + 3 * lanes);
+        auto v0 = hn::Mul(hn::LoadU(d, from), factor);
+        auto v1 = hn::Mul(hn::LoadU(d, from + lanes), factor);
+        auto v2 = hn::Mul(hn::LoadU(d, from + 2 * lanes), factor);
+        auto v3 = hn::Mul(hn::LoadU(d, from + 3 * lanes), factor);
         transpose_blocks(d, v0, v1, v2, v3);
         store_blocks(d, v0, to + c, stride);
         store_blocks(d, v1, to + c + stride, stride);
@@ -206,13 +207,16 @@ void panel_to_rows(const T* HWY_RESTRICT panel, std::int64_t count, std::int64_t
         store_blocks(d, v3, to + c + 3 * stride, stride);
       }
       for (; c < width; ++c) {
-        for (std::int64_t i = 0; i < n; ++i) to[i * stride + c] = panel[c * lanes + r + i];
+        for (std::int64_t i = 0; i < n; ++i) {
+          to[i * stride + c] = panel[c * lanes + r + i] * (times != nullptr ? times[r + i] : T{1});
+        }
       }
     }
   }
 #endif
   for (; r < count; ++r) {
-    for (std::int64_t c = 0; c < width; ++c) rows[r * stride + c] = panel[c * lanes + r];
+    const T factor = times != nullptr ? times[r] : T{1};
+    for (std::int64_t c = 0; c < width; ++c) rows[r * stride + c] = panel[c * lanes + r] * factor;
   }
 }
 

@@ -44,6 +44,20 @@ using LaneBits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t
 
 enum class Cover { none, part, all };  // how many pairs of a tile take part
 
+/// Rows that are read next, brought near while others are computed.
+struct Ahead {
+  const char* at = nullptr;  // null: nothing
+  std::ptrdiff_t stride = 0;
+  std::int64_t rows = 0, bytes = 0;  // bytes of each row
+
+  void fetch(std::int64_t from, std::int64_t to) const {
+    constexpr std::int64_t kLine = 64;
+    for (std::int64_t r = from; r < std::min(to, rows); ++r) {
+      for (std::int64_t b = 0; b < bytes; b += kLine) __builtin_prefetch(at + r * stride + b, 0, 2);
+    }
+  }
+};
+
 /// Tiles of [keys][lanes], and what is behind them.
 template <class T>
 struct ScoreTile {
@@ -53,6 +67,7 @@ struct ScoreTile {
   T* slope;   // same shape: d score / d dot; null when not wanted
   T* spread;  // kKeyBlock x lanes, scratch for rows of the bias
   T* powers;  // additive: kKeyBlock x padded width, exponentials of the keys; else null
+  Ahead keys{}, values{};
 };
 
 /// Whether scores go by exponentials of queries and keys.
@@ -328,7 +343,16 @@ HWY_INLINE Cover score_tile(const ScoreSetup<T>& setup, Panel panel, const T* qu
   };
   const AttentionProblem& p = setup.p;
   if (p.score == Score::dot) {
-    multiply<NV>(d, count, Broadcast<T>{keys.at, keys.stride, 1}, queries, wide, p.width, sink);
+    constexpr std::int64_t kPart = 2 * kRows;
+    for (std::int64_t first = 0; first < count;) {
+      const std::int64_t part = count - first < 2 * kPart ? count - first : kPart;
+      tile.keys.fetch(first, first + part);
+      tile.values.fetch(first, first + part);
+      multiply<NV>(d, part, Broadcast<T>{keys.at + first * keys.stride, keys.stride, 1}, queries,
+                   wide, p.width,
+                   [=](std::int64_t r, int v, auto sum) HWY_ATTR { sink(first + r, v, sum); });
+      first += part;
+    }
   } else {
     const std::int64_t size = p.width * wide;
     const bool safe = is_logistic(p) && queries[2 * size] != T{0};

@@ -83,8 +83,8 @@ void soft_tile(const ScoreSetup<T>& setup, std::int64_t count, WeightsScratch<T>
     const V divide = hn::Load(d, x.lanes.divide + v * lanes);
     for (std::int64_t r = 0; r < count; ++r) {
       T* at = x.tile.score + (r * NV + v) * lanes;
-      const V t = hn::Mul(hn::Sub(hn::Load(d, at), top), factor);
-      hn::Store(hn::Mul(exp2_softmax(d, t), divide), d, at);
+      const V p = exp2_drop(d, hn::Sub(top, hn::Load(d, at)), factor);
+      hn::Store(hn::Mul(p, divide), d, at);
     }
   }
 }
