@@ -80,8 +80,9 @@ class ProcessGroup final : public dist::Group {
   }
   template <class T>
   std::unique_ptr<dist::Work> add(std::span<T> values) {
-    std::vector<Tensor> tensors = {torch::from_blob(
-        values.data(), static_cast<std::int64_t>(values.size()), c10::CppTypeToScalarType<T>())};
+    std::vector<Tensor> tensors = {torch::from_blob(values.data(),
+                                                    static_cast<std::int64_t>(values.size()),
+                                                    c10::CppTypeToScalarType<T>::value)};
     return std::make_unique<ProcessGroupWork>(std::vector{group()->allreduce(tensors)});
   }
   c10::intrusive_ptr<c10d::ProcessGroup> group() const {

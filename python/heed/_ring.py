@@ -14,10 +14,12 @@ from ._attend import Part, attend
 def _name(group) -> str:
     if not torch.distributed.is_available() or not torch.distributed.is_initialized():
         raise ValueError("ring: there is no process group; call torch.distributed.init_process_group first")
-    return (group or torch.distributed.group.WORLD).group_name
+    return (torch.distributed.group.WORLD if group is None else group).group_name
 
 
-@torch.compiler.disable
+_name._dynamo_marked_constant = True  # of a compiled graph, as in _compile.py
+
+
 def ring_attend(
     query: Tensor,
     key: Tensor,

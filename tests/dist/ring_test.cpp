@@ -33,7 +33,7 @@ RingCase random_case(std::uint64_t seed) {
 }
 
 TEST(Ring, EqualsOneProcessForwardAndBackward) {
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     const RingCase made = random_case(seed);
     const auto ours = made.ring(), theirs = made.alone(torch::kFloat64);
     for (std::size_t i = 0; i < ours.size(); ++i)
@@ -44,7 +44,7 @@ TEST(Ring, EqualsOneProcessForwardAndBackward) {
 
 TEST(Ring, EqualsOneProcessInSeveralPieces) {
   torch::manual_seed(1);
-  RingCase made(1, 2, 1, 2500, 20001, 16, 640);  // wide values: pieces of keys, uneven
+  RingCase made(1, 2, 1, 300, 4501, 16, 640);  // wide values: pieces of keys, uneven
   made.options.causal = Causal::bottom_right();
   const auto ours = made.ring(), theirs = made.alone(torch::kFloat64, Kernel::fused);
   for (std::size_t i = 0; i < ours.size(); ++i)
@@ -53,7 +53,7 @@ TEST(Ring, EqualsOneProcessInSeveralPieces) {
 
 TEST(Ring, EveryProductScoreServes) {
   for (const char* score :
-       {"dot", "scaled-dot", "general", "biased-general", "low-rank-bilinear"}) {
+       {"dot", "scaled-dot", "general", "biased-general", "low-rank-bilinear", "similarity"}) {
     torch::manual_seed(2);
     RingCase made(2, 2, 2, 37, 37, 6, 5);
     made.options.score = std::string(score);
@@ -137,9 +137,9 @@ TEST(Ring, GivesTheSameBitsAgain) {
 TEST(Ring, IsAsExactAsTheContractAsks) {
   for (const auto type : {torch::kFloat32, torch::kBFloat16}) {
     torch::manual_seed(6);
-    RingCase made(2, 2, 1, 1100, 1100, 32, 48, type);
+    RingCase made(2, 2, 1, 600, 600, 32, 48, type);  // over 10⁵ outputs
     made.options.causal = Causal::same();
-    made.options.lengths = torch::tensor({1100, 613});
+    made.options.lengths = torch::tensor({600, 413});
     const auto ours = made.ring(), plain = made.alone(type), exact = made.alone(torch::kFloat64);
     for (std::size_t i = 0; i < 4; ++i) {
       const auto square = [&](const std::vector<Tensor>& from) {
