@@ -1,7 +1,6 @@
 """Data parallel training of a heed.nn module: torchrun --nproc-per-node 2 examples/ddp/train.py"""
 
 import argparse
-import os
 
 import torch
 import torch.distributed
@@ -66,5 +65,4 @@ def main():
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     main()

@@ -1,8 +1,5 @@
 """Attention over ranks: the C++ tests under mpirun, and heed.ring_attend over Gloo."""
 
-import os
-import shutil
-import subprocess
 from functools import partial
 
 import pytest
@@ -13,29 +10,12 @@ import torch.multiprocessing
 import heed
 
 from ..conftest import ROOT
+from .ranks import ENVIRONMENT, mpirun, needs_mpirun
 
 PROGRAM = ROOT / "build" / "tests" / "dist" / "test_ring"
-ENVIRONMENT = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMP_NUM_THREADS": "1",
-    "OMP_WAIT_POLICY": "passive",
-    "GLOO_SOCKET_IFNAME": "lo",
-}
 
 
-def mpirun(ranks, *command):
-    if shutil.which("mpirun") is None:
-        pytest.skip("no mpirun")
-    return subprocess.run(
-        ["mpirun", "--oversubscribe", "-n", str(ranks), *map(str, command)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, **ENVIRONMENT},
-    )
-
-
+@needs_mpirun
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_ranks_equal_one_process(ranks):
     done = mpirun(ranks, PROGRAM, "--gtest_brief=1")
@@ -93,6 +73,7 @@ def found(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         for name, value in ENVIRONMENT.items():
             patch.setenv(name, value)
+        patch.setenv("GLOO_SOCKET_IFNAME", "lo")
         torch.multiprocessing.spawn(work, (request.param, str(folder)), nprocs=request.param)
     return torch.load(folder / "found.pt")
 
