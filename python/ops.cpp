@@ -11,6 +11,7 @@
 #include "heed/kernels/peak.hpp"
 #include "heed/kernels/simd.hpp"
 #include "heed/mechanisms/mechanism.hpp"
+#include "process_group.hpp"
 
 namespace {
 
@@ -109,6 +110,7 @@ std::tuple<std::vector<Tensor>, std::string> attend_op(const std::optional<Tenso
                                    {"unfused", Kernel::unfused},
                                    {"reference", Kernel::reference}});
   options.want = want_from(call.at("want"));
+  if (call.contains("group")) options.group = &process_group(call["group"].get<std::string>());
   const Tensor q = query.value_or(Tensor());
   AttendResult r =
       options.query_offsets.defined()

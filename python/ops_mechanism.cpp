@@ -25,12 +25,27 @@ MechanismProblem problem_from(const Json& json) {
       {"position", &problem.parts.position}};
   for (const auto& [name, place] : places) *place = spec_from_json(json.at(name), name);
   problem.parts.dropout = json.at("dropout").get<double>();
-  for (const auto& [name, dim] : json.at("inputs").items())
-    problem.inputs.push_back({.name = name, .dim = dim.get<std::int64_t>()});
+  for (const auto& [name, dim] : json.at("inputs").items()) {
+    problem.inputs.push_back({.name = name,
+                              .dim = dim.get<std::int64_t>(),
+                              .levels = json.at("levels").value(name, std::int64_t{0})});
+  }
   problem.query_dim = json.at("query_dim").get<std::int64_t>();
   problem.classes = json.at("classes").get<std::int64_t>();
   problem.relations = json.at("relations").get<std::vector<std::string>>();
   return problem;
+}
+
+/// The levels of one input: "text/0/sizes", "text/0/lengths", "text/1/sizes" …
+std::vector<Segments> levels_of(const std::string& input, const Tensors& tensors) {
+  std::vector<Segments> levels;
+  const auto find = [&](const char* what) {
+    const auto at = tensors.find(fmt::format("{}/{}/{}", input, levels.size(), what));
+    return at == tensors.end() ? Tensor() : at->value();
+  };
+  for (Tensor sizes = find("sizes"); sizes.defined(); sizes = find("sizes"))
+    levels.push_back({.sizes = sizes, .lengths = find("lengths")});
+  return levels;
 }
 
 /// Python holds the same tensors as the module here, so that what an optimiser does is seen.
@@ -60,13 +75,14 @@ class MechanismHolder : public torch::CustomClassHolder {
 
   /// The context, the weights of each module by name where wanted, and the extra loss terms.
   std::tuple<Tensor, Tensors, std::vector<Tensor>> forward(
-      const Tensors& inputs, const Tensors& lengths, const Tensors& edges,
+      const Tensors& inputs, const Tensors& lengths, const Tensors& levels, const Tensors& edges,
       const std::optional<Tensor>& query, const Tensors& replace,
       const std::optional<Tensor>& labels, bool want_weights) try {
     Inputs in;
     for (const auto& item : inputs) {
       in.set(item.key(), item.value(),
-             lengths.contains(item.key()) ? lengths.at(item.key()) : Tensor());
+             lengths.contains(item.key()) ? lengths.at(item.key()) : Tensor(),
+             levels_of(item.key(), levels));
     }
     for (const auto& item : edges) in.set_edges(item.key(), item.value());
     in.query = query.value_or(Tensor());

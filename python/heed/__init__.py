@@ -18,6 +18,7 @@ from ._graph import Graph, graph_attend
 from ._kv_cache import KVCache
 from ._linear import linear_attend
 from ._registry import parts
+from ._ring import ring_attend, ring_join, ring_positions, ring_split
 from ._run import Prediction, Run, load
 
 __version__ = "0.1.0"
@@ -35,5 +36,9 @@ __all__ = [
     "metrics",
     "nn",
     "parts",
+    "ring_attend",
+    "ring_join",
+    "ring_positions",
+    "ring_split",
     "__version__",
 ]

@@ -58,6 +58,7 @@ def attend(
     score_mod: Callable | None = None,
     want: str | Sequence[str] | Mapping[str, object] = (),
     _offsets: Mapping[str, Tensor] | None = None,
+    _group: str | None = None,
 ):
     """Attention with any score and alignment of the registry.
 
@@ -117,6 +118,8 @@ def attend(
         "kernel": kernel,
         "want": wanted,
     }
+    if _group is not None:
+        call["group"] = _group
     if torch.compiler.is_compiling():
         results, kernel_text = attend_compiled(query, key, value, tensors, call), None
     else:

@@ -32,7 +32,9 @@ class Mechanism(torch.nn.Module):
 
     ``inputs`` gives each input's width; a call gives tensors [batch, length, width] under the same names.
     ``query_dim`` is the width of the query, 0 for none; ``relations`` name the kinds of edges of a graph, whose
-    ``edges`` a call gives as [2, E], sources and targets. Options of the mechanism itself are keywords.
+    ``edges`` a call gives as [2, E], sources and targets; ``levels`` is how many levels of segments an input has
+    (words in sentences: 1), which a call gives finest first, each as ``sizes`` [batch, segments], the positions of
+    the level below in each segment, or as ``(sizes, lengths)``. Options of the mechanism itself are keywords.
     """
 
     mechanism = "singular"
@@ -44,6 +46,7 @@ class Mechanism(torch.nn.Module):
         query_dim: int = 0,
         classes: int = 0,
         relations: Sequence[str] = ("edges",),
+        levels: Mapping[str, int] | int = 0,
         score: Part = "additive",
         align: Part = "soft",
         queries: Part = "singular",
@@ -67,6 +70,7 @@ class Mechanism(torch.nn.Module):
             "query_dim": query_dim,
             "classes": classes,
             "relations": list(relations),
+            "levels": {next(iter(inputs)): levels} if isinstance(levels, int) else dict(levels),
         }
         self._make()
 
@@ -94,6 +98,7 @@ class Mechanism(torch.nn.Module):
         query: Tensor | None = None,
         *,
         lengths: Mapping[str, Tensor] | Tensor | None = None,
+        levels: Mapping[str, Sequence] | Sequence | None = None,
         edges: Mapping[str, Tensor] | Tensor | None = None,
         replace: Mapping[str, Tensor] | None = None,
         labels: Tensor | None = None,
@@ -104,13 +109,22 @@ class Mechanism(torch.nn.Module):
             inputs = {names[0]: inputs}
         if lengths is not None and not isinstance(lengths, Mapping):
             lengths = {names[0]: lengths}
+        if levels is not None and not isinstance(levels, Mapping):
+            levels = {names[0]: levels}
         if edges is not None and not isinstance(edges, Mapping):
             edges = {self._spec["relations"][0]: edges}
         if want not in (None, "weights"):
             raise ValueError(f"mechanism: cannot want '{want}'; it gives \"weights\"")
         lengths = {name: torch.as_tensor(value) for name, value in (lengths or {}).items()}
         output, weights, losses = self._holder.forward(
-            dict(inputs), lengths, dict(edges or {}), query, dict(replace or {}), labels, want == "weights"
+            dict(inputs),
+            lengths,
+            _segments(levels or {}),
+            dict(edges or {}),
+            query,
+            dict(replace or {}),
+            labels,
+            want == "weights",
         )
         return Traced(output, dict(weights), losses) if want else output
 
@@ -140,6 +154,16 @@ class Mechanism(torch.nn.Module):
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in self._spec.items() if value)
+
+
+def _segments(levels: Mapping[str, Sequence]) -> dict[str, Tensor]:
+    """Sizes and lengths of each level by name, as the operators take them."""
+    tensors = {}
+    for name, given in levels.items():
+        for i, level in enumerate(given):
+            both = level if isinstance(level, tuple) else (level,)
+            tensors |= {f"{name}/{i}/{what}": torch.as_tensor(x) for what, x in zip(("sizes", "lengths"), both)}
+    return tensors
 
 
 def _class_of(part: dict) -> type[Mechanism]:

@@ -6,6 +6,7 @@
 #include "attention/fused.hpp"
 #include "attention/multi.hpp"
 #include "attention/packed.hpp"
+#include "attention/ring.hpp"
 #include "heed/attention/registry.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/memory.hpp"
@@ -64,13 +65,15 @@ Tensor as_pairs(const Tensor& x, const char* name, const Visibility& see, bool h
   return full;
 }
 
+// With `shards` the sizes are those of the whole sequence.
 Visibility check_visibility(const AttendOptions& options, const Tensor& q, const Tensor& k,
-                            bool heads_axis) {
+                            bool heads_axis, const std::optional<RingShards>& shards) {
   Visibility see{.B = k.size(0),
                  .H = q.defined() ? q.size(1) : k.size(1),
                  .Q = q.defined() ? q.size(2) : 1,
                  .K = k.size(2),
                  .device = k.device()};
+  if (shards) see.Q = shards->queries, see.K = shards->keys;
   if (options.query_offsets.defined()) {
     see.query_offsets = options.query_offsets, see.key_offsets = options.key_offsets;
     see.B = see.query_offsets.size(0) - 1;
@@ -248,7 +251,9 @@ AttendResult attend(const Tensor& query, const Tensor& key, const Tensor& value,
   check_shapes(call.query, call.key, call.value);
   check_numbers(options);
 
-  call.visibility = check_visibility(options, call.query, call.key, heads_axis);
+  std::optional<RingShards> shards;
+  if (options.group != nullptr) shards = agree_on_shards(options, call.query, call.key, call.value);
+  call.visibility = check_visibility(options, call.query, call.key, heads_axis, shards);
   call.problem = {.query_dim = query.defined() ? call.query.size(3) : 0,
                   .key_dim = call.key.size(3),
                   .value_dim = call.value.size(3),
@@ -295,6 +300,11 @@ AttendResult attend(const Tensor& query, const Tensor& key, const Tensor& value,
   }
   call.want = options.want;
 
+  if (shards) {
+    AttendResult result = attend_ring(call, *shards);
+    restore(result, heads_axis, options.layout);
+    return result;
+  }
   const KernelChoice choice = choose_kernel(options.kernel, call);
   call.own_products = choice.kernel == Kernel::unfused;
   check_memory(call, choice.kernel);

@@ -150,7 +150,8 @@ Tensor AttentionImpl::attend(const Asking& asking, const TraceSlot& slot) {
                         .bias = asking.bias,
                         .alibi = asking.alibi,
                         .causal = asking.causal,
-                        .lengths = keys.lengths};
+                        .lengths = keys.lengths,
+                        .group = asking.group};
   options.dropout_p = is_training() ? config_.dropout : 0;
   // Outside training a choice is the best one.
   if (draws_ && !is_training()) options.align.options["mode"] = "argmax";

@@ -48,8 +48,8 @@ inline Entry make_entry(const AttentionProblem& p, std::int64_t b) {
   e.query_rows = e.ragged_queries ? p.query_offsets[p.batch] : p.queries;
   e.key_rows = e.ragged_keys ? p.key_offsets[p.batch] : p.keys;
   if (p.lengths != nullptr) e.keys = std::clamp<std::int64_t>(p.lengths[b], 0, e.keys);
-  if (p.causal == Causal::offset) e.offset = std::clamp(p.offset, -kFar, kFar);
-  if (p.causal == Causal::bottom_right) e.offset = e.keys - e.queries;
+  e.offset =
+      p.causal == Causal::bottom_right ? e.keys - e.queries : std::clamp(p.offset, -kFar, kFar);
   e.left = p.window_left < 0 ? 2 * kFar : std::min(p.window_left, 2 * kFar);
   e.right = p.window_right < 0 ? 2 * kFar : std::min(p.window_right, 2 * kFar);
   if (p.causal != Causal::none) e.right = std::min<std::int64_t>(e.right, 0);

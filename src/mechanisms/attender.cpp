@@ -87,6 +87,8 @@ AttenderImpl::AttenderImpl(const MechanismProblem& problem, std::int64_t query_d
                                                                          .head_dim = sizes.key_dim,
                                                                          .score = config.score.id,
                                                                          .options = {}}));
+  const std::string& position = problem.parts.position.id;
+  counts_places_ = position != "none" && position != "alibi";
 }
 
 void AttenderImpl::make_heads(std::int64_t query_dim, std::int64_t key_dim,
@@ -137,6 +139,9 @@ Tensor AttenderImpl::attend(const Tensor& query, const Input& keys, const TraceS
 }
 
 Tensor AttenderImpl::attend(const Asking& given, const TraceSlot& slot) {
+  HEED_CHECK(given.group == nullptr || (!counts_places_ && !given.keys.lengths.defined()),
+             "attend over a group: layers see one rank's part only; take position 'none' or "
+             "'alibi', and sequences without padding");
   Asking asking = position_->mark(given);
   Tensor& query = asking.query.data;
   if (!query.defined() && own_query_.defined())

@@ -11,7 +11,7 @@ namespace heed::kernels::testing {
 static std::int64_t diagonal(const Case& c, std::int64_t b, std::int64_t keys) {
   const AttentionProblem& p = c.problem;
   static_cast<void>(b);
-  return p.causal == Causal::none ? 0 : p.causal == Causal::offset ? p.offset : keys - p.queries;
+  return p.causal == Causal::bottom_right ? keys - p.queries : p.offset;
 }
 
 static std::int64_t valid_keys(const Case& c, std::int64_t b) {

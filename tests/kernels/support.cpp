@@ -151,8 +151,8 @@ Case random_case(Type type, std::mt19937_64& random) {
   if (chance(6)) p.activation = static_cast<Activation>(random() % 5);
   if (chance(3)) {
     p.causal = chance(2) ? Causal::bottom_right : Causal::offset;
-    p.offset = static_cast<std::int64_t>(random() % 41) - 20;
   }
+  if (chance(2)) p.offset = static_cast<std::int64_t>(random() % 41) - 20;
   if (chance(4)) p.window_left = pick({0, 1, 5, 40});
   if (chance(4)) p.window_right = pick({0, 1, 5, 40});
   if (chance(3)) {

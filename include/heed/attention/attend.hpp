@@ -9,6 +9,10 @@
 
 namespace heed {
 
+namespace dist {
+class Group;
+}
+
 /// Which keys a query sees by position: key j is visible to query i when j ≤ i + offset.
 struct Causal {
   enum class Corner { none, same, top_left, bottom_right, offset };
@@ -63,6 +67,8 @@ struct AttendOptions {
   Tensor query_offsets, key_offsets;  // set by attend_packed
   Tensor weights;  // used instead of computed ones, [B, H, Q, K]; score and align do not run
   Want want;
+  dist::Group* group = nullptr;  // set: query, key and value are this rank's part of one sequence,
+                                 // see ring.hpp
 };
 
 struct AttendResult {

@@ -42,6 +42,7 @@ struct Asking {
   Tensor values = {};  // [B, N, d_v] or [B, H, N, d_v]; undefined: the keys
   Causal causal = {};
   Tensor mask = {}, bias = {}, alibi = {};  // as in AttendOptions
+  dist::Group* group = nullptr;  // set: query, keys and values are this rank's part, see ring.hpp
   /// Weights of the scores in place of the alignment's, both [B, H, Q, K]. It masks by itself.
   std::function<Tensor(const Tensor& scores)> weigh = {};
   /// Is shown the weights [B, H, Q, K] before they are recorded, with their gradient.

@@ -74,7 +74,9 @@ struct AttentionProblem {
 
   Input mask{};  // [B, H, Q, K] bytes: 0 masks the pair, anything else takes part
   Causal causal = Causal::none;
-  std::int64_t offset = 0;  // Causal::offset: key j is visible to query i when j <= i + offset
+  // Causal::offset: key j is visible to query i when j <= i + offset; Causal::none: only moves the
+  // window and the slopes
+  std::int64_t offset = 0;
   std::int64_t window_left = -1, window_right = -1;  // round i + offset; -1: unbounded
   const std::int64_t* lengths = nullptr;             // [B], valid keys of each entry
 

@@ -19,7 +19,8 @@ class AttenderImpl : public torch::nn::Module {
 
   /// query [B, d_q] → [B, output_dim]; query [B, Q, d_q] → [B, Q, output_dim]. Multi-head without
   /// projections also takes its M queries ready made, [B, M, 1, d_q] or [B, M, Q, d_q]. With hops
-  /// the weights go to the slots "hop 1", "hop 2" … below the given one.
+  /// the weights go to the slots "hop 1", "hop 2" … below the given one. Over a group of processes
+  /// the position is "none" or "alibi", and there are no lengths.
   Tensor attend(const Asking& asking, const TraceSlot& slot);
   /// The same for one query [B, d_q] or an unnamed [B, Q, d_q], with the keys as the values.
   Tensor attend(const Tensor& query, const Input& keys, const TraceSlot& slot);
@@ -49,6 +50,7 @@ class AttenderImpl : public torch::nn::Module {
   std::vector<torch::nn::Linear> hop_keys_;    // empty: the keys stay
   std::vector<torch::nn::Linear> hop_values_;  // empty: the values stay
   bool carry_ = false;
+  bool counts_places_ = false;  // the position counts from the first of the given keys
 };
 TORCH_MODULE(Attender);
 
