@@ -56,7 +56,7 @@ def write_texts(path: Path, count: int) -> None:
 
 
 def epoch_seconds(ranks: int, config: Path, out: Path) -> float:
-    launcher = ["mpirun", "--quiet", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
+    launcher = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(ranks)] if ranks > 1 else []
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = [*launcher, ROOT / "build/heed", "train", config, "--out", out, "--threads", "1", "--quiet"]
     subprocess.run(command, check=True, env={**os.environ, **root, "OMP_WAIT_POLICY": "passive"})

@@ -22,9 +22,9 @@ std::vector<Example> eval_examples(const LoadedRun& run, const EvalArgs& args) {
 }
 
 void run_eval(const EvalArgs& args) {
+  dist::Group& group = dist::mpi_world();
   const LoadedRun loaded = load(args.run);
   const std::vector<Example> examples = loaded.info.seen(eval_examples(loaded, args));
-  dist::Group& group = dist::mpi_world();
   const Evaluation evaluation = evaluate(loaded, examples, {}, group);
   if (!group.first()) return;
   const auto measured = measure(loaded, examples, evaluation);

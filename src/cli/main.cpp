@@ -37,16 +37,22 @@ void add_threads(CLI::App* command) {
 
 namespace {
 
+/// What mpirun may take to end the ranks, on a busy machine.
+constexpr std::chrono::seconds kLastWords{3};
+
 /// Prints the message and ends the other ranks, if there are any. Where all fail alike the first
 /// speaks, and has ended the others before they do.
-int complain(const std::string& message, int code = 2) {
+int complain(const std::string& message, int code = 2, bool is_rank = dist::is_rank()) {
   std::fflush(stdout);
-  const int rank = dist::launched().rank;
-  if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+  const int rank = is_rank ? dist::launched().rank : 0;
+  if (rank > 0) std::this_thread::sleep_for(kLastWords);
   fmt::print(stderr, "heed: {}{}\n", rank > 0 ? fmt::format("rank {}: ", rank) : "", message);
   dist::abort_world(code);
   return code;
 }
+
+/// All ranks are called alike, and none has started MPI yet.
+int complain_of_usage(const std::string& message) { return complain(message, 2, true); }
 
 /// All cores, or their share where mpirun started several processes here.
 void set_default_threads() {
@@ -99,12 +105,12 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return dist::launched().rank > 0 ? 0 : app.exit(help);
   } catch (const CLI::ExtrasError&) {
-    return complain(unknown_word(app, argc, argv));
+    return complain_of_usage(unknown_word(app, argc, argv));
   } catch (const CLI::ParseError& error) {
     const CLI::App* command = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
-    return complain(fmt::format("{}{}; see 'heed {}--help'",
-                                command == &app ? "" : command->get_name() + ": ", error.what(),
-                                command == &app ? "" : command->get_name() + " "));
+    return complain_of_usage(
+        fmt::format("{}{}; see 'heed {}--help'", command == &app ? "" : command->get_name() + ": ",
+                    error.what(), command == &app ? "" : command->get_name() + " "));
   }
 }
 

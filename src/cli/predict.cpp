@@ -81,9 +81,9 @@ std::string readable(const LoadedRun& run, const Example& example, const Predict
 }
 
 void run_predict(const PredictArgs& args) {
+  dist::Group& group = dist::mpi_world();
   const LoadedRun loaded = load(args.run);
   const std::vector<Example> examples = loaded.info.seen(prediction_inputs(loaded, args));
-  dist::Group& group = dist::mpi_world();
   const Evaluation evaluation = evaluate(loaded, examples, {}, group);
   if (!group.first()) return;
   std::string text;

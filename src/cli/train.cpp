@@ -19,8 +19,8 @@ struct TrainArgs {
 };
 
 void run_train(const TrainArgs& args) {
+  dist::Group& group = dist::mpi_world();  // first, so that all ranks end when one finds a mistake
   const Config config = load_config(args.config, registry(), args.changes);
-  dist::Group& group = dist::mpi_world();
   Progress progress({.quiet = args.quiet || args.json || !group.first(),
                      .ranks = group.size(),
                      .log = group.first() ? args.log : ""});

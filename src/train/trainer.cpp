@@ -5,13 +5,13 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "heed/attention/reinforce.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
 #include "heed/base/random.hpp"
 #include "heed/data/safetensors.hpp"
 #include "heed/models/config_paths.hpp"
 #include "heed/train/evaluation.hpp"
+#include "train/batch_loss.hpp"
 #include "train/checkpoint.hpp"
 #include "train/gradient_sum.hpp"
 #include "train/sharing.hpp"
@@ -21,7 +21,6 @@ namespace heed {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Indices = std::vector<std::size_t>;
 namespace fs = std::filesystem;
 
 constexpr double kShortEpoch = 0.5;  // seconds
@@ -92,13 +91,12 @@ class Trainer {
   void start_from_first(Optimiser& optimiser) {
     std::string where;
     if (group_.first()) {
-      if (const auto saved = load_checkpoint(files_, *run_.model, *reinforce_, optimiser))
+      if (const auto saved = load_checkpoint(files_, *run_.model, loss_.baseline(), optimiser))
         where = to_text(*saved);
     }
     NamedTensors state = optimiser.state();
-    for (const torch::nn::Module* module : {static_cast<torch::nn::Module*>(run_.model.get()),
-                                            static_cast<torch::nn::Module*>(reinforce_.get())})
-      for (const auto& named : state_of(*module)) state.push_back(named);
+    for (const auto& part : {state_of(*run_.model), state_of(loss_.baseline())})
+      state.insert(state.end(), part.begin(), part.end());
     check_alike({{"model", digest(state)}}, group_);
     set_to_first(state, group_);
     where = from_first(where, group_);
@@ -132,7 +130,7 @@ class Trainer {
       std::size_t count = 0;
       for (std::size_t i = first; i < last; ++i) {
         if (i + 1 == last) sum.start();
-        loss += learn(batches[i], static_cast<double>(last - first));
+        loss += loss_.learn(batches[i], static_cast<double>(last - first));
         count += batches[i].size();
       }
       sum.finish();
@@ -159,81 +157,6 @@ class Trainer {
   // Each rank draws its own dropout; a single process draws what the first rank does.
   std::uint64_t rank_seed(std::uint64_t seed) const {
     return group_.first() ? seed : Random::derive(seed, static_cast<std::uint64_t>(group_.rank()));
-  }
-
-  // This rank's gradients of the batch's loss, divided by `parts`. Returns the sum of the losses of
-  // the whole batch.
-  double learn(const std::vector<std::size_t>& batch, double parts) {
-    const std::vector<std::size_t> own =
-        run_.model->whole() ? (group_.first() ? batch : Indices()) : own_part(batch, group_);
-    const double share = static_cast<double>(own.size()) / static_cast<double>(batch.size());
-    Tensor whole;
-    double sum = 0;
-    if (!own.empty()) {
-      std::tie(whole, sum) = loss_of(own, batch);
-    } else if (config_.train.supervise > 0) {
-      count_over_ranks({});
-    }
-    // The baseline is linear in the rewards, so its mean over the ranks is that of all rewards.
-    const NamedTensors baseline = state_of(*reinforce_);
-    std::vector<double> agreed = {sum};
-    for (const auto& [name, value] : baseline) agreed.push_back(share * value.item<double>());
-    const auto work = group_.sum(agreed);
-    if (whole.defined()) (whole / (parts / share)).backward();
-    work->wait();
-    if (group_.size() > 1) {
-      for (std::size_t i = 0; i < baseline.size(); ++i) baseline[i].second.fill_(agreed[i + 1]);
-    }
-    return agreed.front();
-  }
-
-  // The task's loss, the terms the modules ask for, and the loss of their random choices, whose
-  // reward is what each example's own loss lacks: means over this rank's part of a batch, which
-  // weighed by its size add up to those over the batch. And the sum of the task's losses.
-  std::pair<Tensor, double> loss_of(const Indices& own, const Indices& all) {
-    const Batch batch = collate(data_.train, own, run_.info);
-    Trace trace = config_.train.supervise > 0 ? Trace::differentiable() : Trace();
-    Tensor each = run_.model->losses(batch, trace);
-    const double scale = answers_each(own) / answers_each(all);
-    if (scale != 1) each = each * scale;
-    Tensor whole = each.mean() + reinforce_->loss(trace.choices(), -each.detach());
-    for (const LossTerm& term : trace.losses()) whole = whole + term.value(batch.labels);
-    if (config_.train.supervise > 0) {
-      const Tensor pull =
-          attention_loss(trace, batch, data_.train, config_.train, [this](auto counts) {
-            return group_.size() > 1 ? count_over_ranks(std::move(counts)) : counts;
-          });
-      const bool told =
-          std::ranges::any_of(own, [&](std::size_t index) { return has_gold(data_.train[index]); });
-      HEED_CHECK(pull.defined() || !told,
-                 "train.supervise: the data has no gold attention for an input that mechanism '{}' "
-                 "looks at",
-                 config_.attention.mechanism.id);
-      // A share of a mean over all already, so what it is weighed by is taken back.
-      const double weight = config_.train.supervise * static_cast<double>(all.size()) /
-                            static_cast<double>(own.size());
-      if (pull.defined()) whole = whole + weight * pull;
-    }
-    return {whole, each.detach().sum().item<double>()};
-  }
-
-  // Answers an example has in the mean.
-  double answers_each(const Indices& indices) const {
-    double answers = 0;
-    for (const std::size_t index : indices) answers += run_.model->answers_in(data_.train[index]);
-    return answers / static_cast<double>(indices.size());
-  }
-
-  std::vector<std::int64_t> count_over_ranks(std::vector<std::int64_t> own) {
-    std::vector<std::int64_t> all;
-    for (const std::string& text : group_.gather(Json(own).dump())) {
-      const auto counts = Json::parse(text).get<std::vector<std::int64_t>>();
-      all.resize(std::max(all.size(), counts.size()), -1);
-      for (std::size_t i = 0; i < counts.size(); ++i) {
-        if (counts[i] >= 0) all[i] = std::max<std::int64_t>(0, all[i]) + counts[i];
-      }
-    }
-    return all;
   }
 
   void end_epoch(Optimiser& optimiser, double seconds) {
@@ -282,7 +205,7 @@ class Trainer {
       write_safetensors(files_.weights(), best_, {{"epoch", std::to_string(progress_.best_epoch)}});
       best_.clear();
     }
-    save_checkpoint(files_, *run_.model, *reinforce_, optimiser, progress_);
+    save_checkpoint(files_, *run_.model, loss_.baseline(), optimiser, progress_);
     saved_ = now();
   }
 
@@ -349,7 +272,7 @@ class Trainer {
   dist::Group& group_;
   Dataset data_;
   LoadedRun run_;
-  Reinforce reinforce_;
+  BatchLoss loss_{run_, data_.train, group_};
   Progress progress_;
   double saved_ = now();  // the last checkpoint
   NamedTensors best_;     // weights that are not in their file yet; empty: none

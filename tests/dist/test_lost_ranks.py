@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import HEED
 from tests.dist.ranks import ENVIRONMENT, command, kill, needs_mpirun, process_of_rank
-from tests.dist.training import QUIET, call, losses, run, train
+from tests.dist.training import FREE, call, losses, run, train
 
 pytestmark = needs_mpirun
 
@@ -90,7 +90,7 @@ def test_an_error_of_one_rank_names_it_and_ends_all(tmp_path):
     other = tmp_path / "other.toml"
     other.write_text(config.read_text().replace("size=400", "size=399"))
     arguments = ["--out", str(tmp_path / "run"), "--threads", "1"]
-    options = [*QUIET, "-n", "1", HEED, "train", config, *arguments, ":"]
+    options = [*FREE, "-n", "1", HEED, "train", config, *arguments, ":"]
     for text, message in ((other, "rank 1 has another config"), (tmp_path / "none.toml", "rank 1: .*none.toml")):
         done = subprocess.run(
             list(map(str, command(1, HEED, "train", text, *arguments, options=options))),

@@ -6,12 +6,12 @@ import subprocess
 from tests.conftest import HEED
 from tests.dist.ranks import ENVIRONMENT, command
 
-QUIET = ["--quiet", "--bind-to", "none"]
+FREE = ["--bind-to", "none"]
 
 
 def call(ranks, *arguments):
     """What starts heed with so many ranks; one is started as without mpirun."""
-    return command(ranks, HEED, *arguments, options=QUIET) if ranks > 1 else [HEED, *map(str, arguments)]
+    return command(ranks, HEED, *arguments, options=FREE) if ranks > 1 else [HEED, *map(str, arguments)]
 
 
 def run(ranks, *arguments):
