@@ -1,6 +1,6 @@
 #include "heed/ablate/cell.hpp"
 
-#include "ablate/hash.hpp"
+#include "base/hash.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/memory.hpp"
 #include "heed/base/words.hpp"

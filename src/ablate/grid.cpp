@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "ablate/hash.hpp"
+#include "base/hash.hpp"
 #include "heed/ablate/axis.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"

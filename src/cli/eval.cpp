@@ -5,6 +5,7 @@
 
 #include "cli/command.hpp"
 #include "heed/data/split.hpp"
+#include "heed/dist/mpi.hpp"
 #include "heed/train/evaluation.hpp"
 
 namespace heed::cli {
@@ -21,9 +22,11 @@ std::vector<Example> eval_examples(const LoadedRun& run, const EvalArgs& args) {
 }
 
 void run_eval(const EvalArgs& args) {
+  dist::Group& group = dist::mpi_world();
   const LoadedRun loaded = load(args.run);
   const std::vector<Example> examples = loaded.info.seen(eval_examples(loaded, args));
-  const Evaluation evaluation = evaluate(loaded, examples);
+  const Evaluation evaluation = evaluate(loaded, examples, {}, group);
+  if (!group.first()) return;
   const auto measured = measure(loaded, examples, evaluation);
   if (args.json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -55,7 +58,8 @@ void add_eval(CLI::App& app) {
   CLI::App* command =
       add_command(app, "eval", "Measure a trained run on held-out data",
                   "  heed eval runs/reviews\n  heed eval runs/reviews --split val --json\n"
-                  "  heed eval runs/reviews --data more.tsv");
+                  "  heed eval runs/reviews --data more.tsv\n"
+                  "  mpirun -n 4 --bind-to none heed eval runs/reviews");
   auto args = std::make_shared<EvalArgs>();
   command->add_option("run", args->run, "a run directory")->required();
   command->add_option("--data", args->data, "a file with the columns of the run's data");

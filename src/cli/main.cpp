@@ -3,14 +3,20 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <malloc.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <limits>
+#include <thread>
 
 #include "cli/command.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
+#include "heed/dist/launcher.hpp"
+#include "heed/dist/mpi.hpp"
 
 namespace heed::cli {
 
@@ -24,16 +30,37 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
 void add_threads(CLI::App* command) {
   command
       ->add_option_function<int>(
-          "--threads", [](int n) { at::set_num_threads(n); }, "threads to use (all cores)")
+          "--threads", [](int n) { at::set_num_threads(n); },
+          "threads to use (all cores; under mpirun a rank's share)")
       ->check(CLI::Range(1, 4096));
 }
 
 namespace {
 
-int complain(const std::string& message) {
+/// What mpirun may take to end the ranks, on a busy machine.
+constexpr std::chrono::seconds kLastWords{3};
+
+/// Prints the message and ends the other ranks, if there are any. Where all fail alike the first
+/// speaks, and has ended the others before they do.
+int complain(const std::string& message, int code = 2, bool is_rank = dist::is_rank()) {
   std::fflush(stdout);
-  fmt::print(stderr, "heed: {}\n", message);
-  return 2;
+  const int rank = is_rank ? dist::launched().rank : 0;
+  if (rank > 0) std::this_thread::sleep_for(kLastWords);
+  fmt::print(stderr, "heed: {}{}\n", rank > 0 ? fmt::format("rank {}: ", rank) : "", message);
+  dist::abort_world(code);
+  return code;
+}
+
+/// All ranks are called alike, and none has started MPI yet.
+int complain_of_usage(const std::string& message) { return complain(message, 2, true); }
+
+/// All cores, or their share where mpirun started several processes here.
+void set_default_threads() {
+  const int here = dist::launched().here;
+  if (here <= 1) return;
+  const int cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  // mpirun may have tied the process to fewer.
+  at::set_num_threads(std::min(at::get_num_threads(), std::max(1, cores / here)));
 }
 
 // The first word CLI11 did not expect, with the nearest one it knows.
@@ -76,14 +103,14 @@ int run(int argc, char** argv) {
     if (app.get_subcommands().empty()) std::cout << app.help();
     return 0;
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    return dist::launched().rank > 0 ? 0 : app.exit(help);
   } catch (const CLI::ExtrasError&) {
-    return complain(unknown_word(app, argc, argv));
+    return complain_of_usage(unknown_word(app, argc, argv));
   } catch (const CLI::ParseError& error) {
     const CLI::App* command = app.get_subcommands().empty() ? &app : app.get_subcommands().front();
-    return complain(fmt::format("{}{}; see 'heed {}--help'",
-                                command == &app ? "" : command->get_name() + ": ", error.what(),
-                                command == &app ? "" : command->get_name() + " "));
+    return complain_of_usage(
+        fmt::format("{}{}; see 'heed {}--help'", command == &app ? "" : command->get_name() + ": ",
+                    error.what(), command == &app ? "" : command->get_name() + " "));
   }
 }
 
@@ -95,16 +122,16 @@ int main(int argc, char** argv) {
   // next step cost a tenth of a Transformer's time and more.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  heed::cli::set_default_threads();
   try {
     return heed::cli::run(argc, argv);
   } catch (const heed::InputError& error) {
     return heed::cli::complain(error.what());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "heed: out of memory\n");
+    return heed::cli::complain("out of memory", 1);
   } catch (const c10::Error& error) {
-    fmt::print(stderr, "heed: {}\n", heed::split(error.what_without_backtrace(), '\n').front());
+    return heed::cli::complain(heed::split(error.what_without_backtrace(), '\n').front(), 1);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "heed: {}\n", error.what());
+    return heed::cli::complain(error.what(), 1);
   }
-  return 1;
 }

@@ -9,6 +9,7 @@
 #include "heed/base/file.hpp"
 #include "heed/base/words.hpp"
 #include "heed/data/fields.hpp"
+#include "heed/dist/mpi.hpp"
 #include "heed/train/evaluation.hpp"
 
 namespace heed::cli {
@@ -80,9 +81,11 @@ std::string readable(const LoadedRun& run, const Example& example, const Predict
 }
 
 void run_predict(const PredictArgs& args) {
+  dist::Group& group = dist::mpi_world();
   const LoadedRun loaded = load(args.run);
   const std::vector<Example> examples = loaded.info.seen(prediction_inputs(loaded, args));
-  const Evaluation evaluation = evaluate(loaded, examples);
+  const Evaluation evaluation = evaluate(loaded, examples, {}, group);
+  if (!group.first()) return;
   std::string text;
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const Prediction& p = evaluation.predictions[i];

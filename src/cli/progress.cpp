@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "heed/base/error.hpp"
+
 namespace heed::cli {
 namespace {
 
@@ -15,23 +17,40 @@ double now() {
 
 }  // namespace
 
-Progress::Progress(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
+Progress::Progress(const ProgressOptions& options)
+    : quiet_(options.quiet),
+      terminal_(isatty(STDERR_FILENO) != 0),
+      ranks_(options.ranks > 1 ? fmt::format("{} ranks  ", options.ranks) : "") {
+  if (options.log.empty()) return;
+  log_.open(options.log);
+  HEED_CHECK(log_.is_open(), "{}: cannot be written; choose another --log-steps", options.log);
+}
 
 void Progress::on_data(std::size_t train, std::size_t val, std::size_t test) {
-  if (!quiet_) fmt::print(stderr, "data: {} train, {} val, {} test\n", train, val, test);
+  if (!quiet_) fmt::print(stderr, "{}data: {} train, {} val, {} test\n", ranks_, train, val, test);
 }
 
 void Progress::on_resume(std::int64_t epoch, std::size_t step) {
   if (!quiet_) fmt::print(stderr, "resumed at epoch {}, step {}\n", epoch, step);
 }
 
+void Progress::on_other_ranks(int before, int now) {
+  if (quiet_) return;
+  fmt::print(stderr, "it had {} rank{} until here and has {} now: the last bits may differ\n",
+             before, before == 1 ? "" : "s", now);
+}
+
 void Progress::on_step(std::int64_t epoch, std::size_t step, std::size_t steps, double loss) {
+  if (log_.is_open()) {
+    log_ << fmt::format("{{\"epoch\": {}, \"step\": {}, \"loss\": {}}}\n", epoch, step, loss);
+    log_.flush();
+  }
   if (quiet_ || !terminal_ || (step != steps && now() - shown_ < 0.1)) return;
   shown_ = now();
   constexpr std::size_t kWidth = 30;
   const std::size_t full = kWidth * step / steps;
-  fmt::print(stderr, "\repoch {:>3} [{:=<{}}{: <{}}] {:>3} %  loss {:.4f} ", epoch, "", full, "",
-             kWidth - full, 100 * step / steps, loss);
+  fmt::print(stderr, "\r{}epoch {:>3} [{:=<{}}{: <{}}] {:>3} %  loss {:.4f} ", ranks_, epoch, "",
+             full, "", kWidth - full, 100 * step / steps, loss);
   std::fflush(stderr);
 }
 

@@ -5,6 +5,7 @@
 
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
+#include "heed/dist/mpi.hpp"
 #include "heed/models/task_model.hpp"
 #include "heed/train/trainer.hpp"
 
@@ -12,15 +13,19 @@ namespace heed::cli {
 namespace {
 
 struct TrainArgs {
-  std::string config, out;
+  std::string config, out, log;
   std::vector<std::string> changes;
   bool resume = false, json = false, quiet = false;
 };
 
 void run_train(const TrainArgs& args) {
+  dist::Group& group = dist::mpi_world();  // first, so that all ranks end when one finds a mistake
   const Config config = load_config(args.config, registry(), args.changes);
-  Progress progress(args.quiet || args.json);
-  const TrainResult result = train(config, args.out, args.resume, progress);
+  Progress progress({.quiet = args.quiet || args.json || !group.first(),
+                     .ranks = group.size(),
+                     .log = group.first() ? args.log : ""});
+  const TrainResult result = train(config, args.out, args.resume, progress, make_task_model, group);
+  if (!group.first()) return;
   if (args.json) {
     const nlohmann::ordered_json json{{"run", args.out},
                                       {"best_epoch", result.best_epoch},
@@ -43,7 +48,8 @@ void add_train(CLI::App& app) {
   CLI::App* command = add_command(app, "train", "Train a model from a config file",
                                   "  heed train examples/reviews/config.toml --out runs/reviews\n"
                                   "  heed train my.toml --out runs/my --resume\n"
-                                  "  heed train my.toml --out runs/my-2 --set train.seed=2");
+                                  "  heed train my.toml --out runs/my-2 --set train.seed=2\n"
+                                  "  mpirun -n 4 --bind-to none heed train my.toml --out runs/my");
   auto args = std::make_shared<TrainArgs>();
   command->add_option("config", args->config, "the config file (TOML)")->required();
   command->add_option("--out", args->out, "the run directory to write")->required();
@@ -51,6 +57,8 @@ void add_train(CLI::App& app) {
       ->add_option("--set", args->changes,
                    "another value for a key of the config, as train.seed=2; may be repeated")
       ->allow_extra_args(false);
+  command->add_option("--log-steps", args->log,
+                      "write the loss of each step here, a JSON line each");
   command->add_flag("--resume", args->resume, "go on with a run that was stopped");
   command->add_flag("--quiet", args->quiet, "print errors only");
   command->add_flag("--json", args->json, "for programs");

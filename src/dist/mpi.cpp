@@ -103,6 +103,9 @@ bool launched() {
 }
 
 void start_mpi() {
+  // An abort is announced in eight lines, after the one that tells the reason. What mpirun itself
+  // says of a rank that was killed stays.
+  setenv("OMPI_MCA_orte_execute_quiet", "1", /*overwrite=*/0);
   int given = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
   HEED_CHECK(given >= MPI_THREAD_SERIALIZED,
@@ -124,10 +127,13 @@ Group& mpi_world() {
 
 void leave_without_farewell() { farewell = false; }
 
-void abort_world(int code) {
+bool is_rank() {
   int started = 0;
-  if (launched() && MPI_Initialized(&started) == MPI_SUCCESS && started)
-    MPI_Abort(MPI_COMM_WORLD, code);
+  return launched() && MPI_Initialized(&started) == MPI_SUCCESS && started != 0;
+}
+
+void abort_world(int code) {
+  if (is_rank()) MPI_Abort(MPI_COMM_WORLD, code);
 }
 
 }  // namespace heed::dist

@@ -23,7 +23,6 @@ Json to_json(const EpochRecord& r) {
           {"seconds", r.seconds}};
 }
 
-// nlohmann writes doubles with the digits that read back to the same bits.
 Json to_json(const Progress& p) {
   Json epochs = Json::array();
   for (const EpochRecord& record : p.epochs) epochs.push_back(to_json(record));
@@ -35,7 +34,8 @@ Json to_json(const Progress& p) {
           {"epochs", epochs},
           {"metric", p.epochs.empty() ? "" : p.epochs.front().metric},
           {"best_epoch", p.best_epoch},
-          {"finished", p.finished}};
+          {"finished", p.finished},
+          {"ranks", p.ranks}};
 }
 
 Progress from_json(const Json& json) {
@@ -46,7 +46,8 @@ Progress from_json(const Json& json) {
              .epoch_seconds = json.at("epoch_seconds"),
              .epochs = {},
              .best_epoch = json.at("best_epoch"),
-             .finished = json.at("finished")};
+             .finished = json.at("finished"),
+             .ranks = json.value("ranks", 1)};  // older checkpoints are of one process
   const std::string metric = json.at("metric");
   for (const Json& record : json.at("epochs")) {
     p.epochs.push_back({.epoch = record.at("epoch"),
@@ -61,13 +62,17 @@ Progress from_json(const Json& json) {
 
 }  // namespace
 
+std::string to_text(const Progress& progress) { return to_json(progress).dump(); }
+
+Progress progress_from(const std::string& text) { return from_json(Json::parse(text)); }
+
 void save_checkpoint(const RunFiles& files, const torch::nn::Module& model,
                      const torch::nn::Module& reinforce, const Optimiser& optimiser,
                      const Progress& progress) {
   NamedTensors tensors = optimiser.state();
   for (auto& [name, tensor] : state_of(model)) tensors.emplace_back(kModel + name, tensor);
   for (auto& [name, tensor] : state_of(reinforce)) tensors.emplace_back(kReinforce + name, tensor);
-  write_safetensors(files.checkpoint(), tensors, {{kProgress, to_json(progress).dump()}});
+  write_safetensors(files.checkpoint(), tensors, {{kProgress, to_text(progress)}});
 }
 
 std::optional<Progress> load_checkpoint(const RunFiles& files, torch::nn::Module& model,
@@ -86,7 +91,7 @@ std::optional<Progress> load_checkpoint(const RunFiles& files, torch::nn::Module
   restore(reinforce, kReinforce);
   optimiser.restore(saved.tensors, source);
   try {
-    return from_json(Json::parse(saved.metadata.at(kProgress)));
+    return progress_from(saved.metadata.at(kProgress));
   } catch (const std::exception&) {
     throw InputError(fmt::format("{}: damaged: where the training stood is missing", source));
   }

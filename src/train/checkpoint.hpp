@@ -8,7 +8,7 @@
 namespace heed {
 
 /// Where a training stands, beside weights and optimiser. Batches and dropout come from (seed,
-/// epoch, step), so there is no generator state to keep.
+/// epoch, step, rank), so there is no generator state to keep.
 struct Progress {
   std::int64_t epoch = 1;  // the running one
   std::size_t step = 0;    // steps done in it
@@ -18,7 +18,12 @@ struct Progress {
   std::vector<EpochRecord> epochs;
   std::int64_t best_epoch = 0;
   bool finished = false;
+  int ranks = 1;  // that took the latest steps
 };
+
+/// As text, with the digits that read back to the same bits.
+std::string to_text(const Progress& progress);
+Progress progress_from(const std::string& text);
 
 /// One file, replaced in one step: a kill leaves the old state or the new one.
 void save_checkpoint(const RunFiles& files, const torch::nn::Module& model,

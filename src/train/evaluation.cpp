@@ -1,8 +1,10 @@
 #include "heed/train/evaluation.hpp"
 
 #include <limits>
+#include <numeric>
 
-#include "heed/base/error.hpp"
+#include "train/prediction_bytes.hpp"
+#include "train/sharing.hpp"
 
 namespace heed {
 
@@ -40,6 +42,50 @@ TraceMap map_of_entry(const TraceMap& map, std::int64_t b) {
   return own;
 }
 
+using Indices = std::vector<std::size_t>;
+
+std::vector<Indices> evaluation_batches(const LoadedRun& run, std::span<const Example> examples,
+                                        const EvaluateOptions& options) {
+  std::vector<std::int64_t> lengths;
+  for (const Example& example : examples) lengths.push_back(total_length(example));
+  const std::size_t size =
+      run.model->whole() ? std::max<std::size_t>(1, examples.size()) : options.batch;
+  return in_order_batches(lengths, size);
+}
+
+/// Which rank answers each batch. Batches are dealt whole: the bits of an answer may depend on who
+/// else is in the batch.
+std::vector<int> owners_of(const std::vector<Indices>& batches, std::span<const Example> examples,
+                           int ranks) {
+  std::vector<double> costs;
+  for (const Indices& batch : batches)  // the last is the longest
+    costs.push_back(static_cast<double>(batch.size()) *
+                    static_cast<double>(1 + total_length(examples[batch.back()])));
+  return deal(costs, ranks);
+}
+
+/// Adds the predictions of the other ranks.
+void complete(Evaluation& result, const std::vector<Indices>& batches,
+              const std::vector<int>& owners, dist::Group& group) {
+  const auto places_of = [&](int rank) {
+    Indices places;
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      if (owners[i] == rank) places.insert(places.end(), batches[i].begin(), batches[i].end());
+    }
+    return places;
+  };
+  std::vector<Prediction> mine;
+  for (const std::size_t place : places_of(group.rank())) mine.push_back(result.predictions[place]);
+  const std::vector<std::string> all = group.gather(to_bytes(mine));
+  for (int rank = 0; rank < group.size(); ++rank) {
+    if (rank == group.rank()) continue;
+    std::vector<Prediction> theirs = predictions_from(all[static_cast<std::size_t>(rank)]);
+    const Indices places = places_of(rank);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      result.predictions[places[i]] = std::move(theirs.at(i));
+  }
+}
+
 }  // namespace
 
 std::vector<double> token_weights(const Prediction& prediction, std::size_t tokens,
@@ -66,29 +112,33 @@ Reply answer_batch(const LoadedRun& run, const Batch& batch, Trace& trace) {
 }
 
 Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
-                    const EvaluateOptions& options) {
+                    const EvaluateOptions& options, dist::Group& group) {
   torch::NoGradGuard no_grad;
   run.model->eval();
   run.model->answer_quickly(options.quick);
   Evaluation result;
   result.predictions.resize(examples.size());
-  std::vector<std::int64_t> lengths;
-  for (const Example& example : examples) lengths.push_back(total_length(example));
-  double loss = 0;
-  bool known = !examples.empty();
-  const std::size_t size =
-      run.model->whole() ? std::max<std::size_t>(1, examples.size()) : options.batch;
-  for (const auto& indices : in_order_batches(lengths, size)) {
-    const Batch batch = collate(examples, indices, run.info);
+  const std::vector<Indices> batches = evaluation_batches(run, examples, options);
+  const std::vector<int> owners = owners_of(batches, examples, group.size());
+  std::vector<double> losses(batches.size());  // of each batch; NaN: an answer is missing
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    if (owners[i] != group.rank()) continue;
+    const Batch batch = collate(examples, batches[i], run.info);
     Trace trace = options.weights ? Trace::recording() : Trace();
     Reply reply = answer_batch(run, batch, trace);
-    known = known && reply.losses.defined();
-    if (known) loss += reply.losses.sum().item<double>();
-    for (std::size_t row = 0; row < indices.size(); ++row)
-      result.predictions[indices[row]] = std::move(reply.predictions[row]);
+    losses[i] = reply.losses.defined() ? reply.losses.sum().item<double>()
+                                       : std::numeric_limits<double>::quiet_NaN();
+    for (std::size_t row = 0; row < batches[i].size(); ++row)
+      result.predictions[batches[i][row]] = std::move(reply.predictions[row]);
   }
-  result.loss = known ? loss / static_cast<double>(examples.size())
-                      : std::numeric_limits<double>::quiet_NaN();
+  if (group.size() > 1) {
+    group.sum(losses)->wait();  // one rank gave each, the others 0
+    complete(result, batches, owners, group);
+  }
+  // Added in order, so that it does not depend on who had which.
+  result.loss = examples.empty() ? std::numeric_limits<double>::quiet_NaN()
+                                 : std::accumulate(losses.begin(), losses.end(), 0.0) /
+                                       static_cast<double>(examples.size());
   return result;
 }
 

@@ -1,5 +1,7 @@
 #include "train/supervise.hpp"
 
+#include <algorithm>
+
 #include "heed/base/error.hpp"
 
 namespace heed {
@@ -90,12 +92,18 @@ Tensor distance(const Tensor& weights, const Tensor& gold, const std::string& lo
   return loss == "kl" ? cross + (gold * gold.clamp_min(kLeast).log()).sum(1) : cross;
 }
 
-/// The mean over rows with any gold attention.
-Tensor mean_distance(const Rows& rows, const std::string& loss) {
+/// The sum over rows with any gold attention, and how many they are.
+struct Compared {
+  Tensor sum;
+  std::int64_t count = -1;  // nothing to compare
+};
+
+Compared compare(const Rows& rows, const std::string& loss) {
+  if (!rows.gold.defined()) return {};
   const Tensor mass = rows.gold.sum(1, /*keepdim=*/true);
   const Tensor marked = mass.squeeze(1) > 0;
   const Tensor each = distance(rows.weights, rows.gold / mass.clamp_min(kLeast), loss);
-  return torch::where(marked, each, 0.0).sum() / marked.sum().clamp_min(1).to(each.scalar_type());
+  return {.sum = torch::where(marked, each, 0.0).sum(), .count = marked.sum().item<std::int64_t>()};
 }
 
 }  // namespace
@@ -103,18 +111,25 @@ Tensor mean_distance(const Rows& rows, const std::string& loss) {
 bool has_gold(const Example& example) { return !example.gold.empty() || !example.links.empty(); }
 
 Tensor attention_loss(const Trace& trace, const Batch& batch, Examples examples,
-                      const Config::Train& train) {
+                      const Config::Train& train, const CountAll& count_all) {
   if (!train.supervise_map.empty()) trace.map(train.supervise_map);  // says which there are
-  Tensor sum;
-  int maps = 0;
+  std::vector<Compared> compared;
+  std::vector<std::int64_t> counts;
   for (const TraceMap& map : trace.maps()) {
-    if (!train.supervise_map.empty() && map.name != train.supervise_map) continue;
-    const Rows rows = rows_of(batch, examples, map, train.supervise_head);
-    if (!rows.gold.defined()) continue;
-    const Tensor mean = mean_distance(rows, train.supervise_loss);
-    sum = sum.defined() ? sum + mean : mean;
-    ++maps;
+    const bool named = train.supervise_map.empty() || map.name == train.supervise_map;
+    compared.push_back(
+        named ? compare(rows_of(batch, examples, map, train.supervise_head), train.supervise_loss)
+              : Compared());
+    counts.push_back(compared.back().count);
   }
+  counts = count_all(std::move(counts));
+  Tensor sum;
+  for (std::size_t i = 0; i < compared.size(); ++i) {
+    if (!compared[i].sum.defined()) continue;
+    const Tensor mean = compared[i].sum / static_cast<double>(std::max<std::int64_t>(1, counts[i]));
+    sum = sum.defined() ? sum + mean : mean;
+  }
+  const auto maps = std::ranges::count_if(counts, [](std::int64_t count) { return count >= 0; });
   return sum.defined() ? sum / maps : sum;
 }
 

@@ -5,14 +5,16 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "heed/attention/reinforce.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
 #include "heed/base/random.hpp"
 #include "heed/data/safetensors.hpp"
 #include "heed/models/config_paths.hpp"
 #include "heed/train/evaluation.hpp"
+#include "train/batch_loss.hpp"
 #include "train/checkpoint.hpp"
+#include "train/gradient_sum.hpp"
+#include "train/sharing.hpp"
 #include "train/supervise.hpp"
 
 namespace heed {
@@ -28,7 +30,7 @@ double now() {
 }
 
 // Before any work: a run that cannot be written, or is another's, costs the user nothing.
-Config checked_folder(Config config, const RunFiles& files, bool resume) {
+void check_folder(const Config& config, const RunFiles& files, bool resume) {
   if (fs::exists(files.config())) {
     HEED_CHECK(resume,
                "{}: holds a run already; add --resume to go on with it, or choose another --out",
@@ -38,18 +40,24 @@ Config checked_folder(Config config, const RunFiles& files, bool resume) {
                files.config().string());
   }
   make_writable_folder(files.folder / "state");
-  return config;
+}
+
+std::vector<Tensor> trained_parameters(const torch::nn::Module& model) {
+  std::vector<Tensor> parameters;
+  for (const Tensor& parameter : model.parameters()) {
+    if (parameter.requires_grad()) parameters.push_back(parameter);
+  }
+  return parameters;
 }
 
 /// One training: what the epochs share.
 class Trainer {
  public:
   Trainer(const Config& config, const fs::path& out, bool resume, TrainObserver& observer,
-          const MakeModel& make)
-      : files_{out},
-        config_(checked_folder(with_absolute_paths(config), files_, resume)),
-        observer_(observer),
-        data_(load_dataset(config.task.source)) {
+          const MakeModel& make, dist::Group& group)
+      : files_{out}, config_(with_absolute_paths(config)), observer_(observer), group_(group) {
+    if (group_.first()) check_folder(config_, files_, resume);
+    data_ = load_dataset(config.task.source);
     HEED_CHECK(!data_.val.empty(), "{}: there is no validation part; set task.val_fraction above 0",
                config_.task.source.data);
     HEED_CHECK(config_.train.supervise == 0 || std::ranges::any_of(data_.train, has_gold),
@@ -60,24 +68,48 @@ class Trainer {
     run_.info = data_info(config_, data_);
     for (auto* part : {&data_.train, &data_.val, &data_.test})
       *part = run_.info.seen(std::move(*part));
+    if (group_.size() > 1)
+      check_alike({{"config", to_toml(config_)}, {"data", digest(data_)}}, group_);
     run_.model = make(config_, run_.info);
     observer_.on_data(data_.train.size(), data_.val.size(), data_.test.size());
   }
 
   TrainResult run() {
-    save_info(files_, run_.info);
-    write_file(files_.config(), to_toml(config_));
-    Optimiser optimiser(*run_.model, config_.train);
-    if (auto saved = load_checkpoint(files_, *run_.model, *reinforce_, optimiser)) {
-      progress_ = std::move(*saved);
-      observer_.on_resume(progress_.epoch, progress_.step);
+    if (group_.first()) {
+      save_info(files_, run_.info);
+      write_file(files_.config(), to_toml(config_));
     }
-    while (!progress_.finished) run_epoch(optimiser);
+    Optimiser optimiser(*run_.model, config_.train);
+    start_from_first(optimiser);
+    GradientSum sum(trained_parameters(*run_.model), group_);
+    while (!progress_.finished) run_epoch(optimiser, sum);
     return finish();
   }
 
  private:
-  void run_epoch(Optimiser& optimiser) {
+  // The others need no run directory: they get what the first has read or made.
+  void start_from_first(Optimiser& optimiser) {
+    std::string where;
+    if (group_.first()) {
+      if (const auto saved = load_checkpoint(files_, *run_.model, loss_.baseline(), optimiser))
+        where = to_text(*saved);
+    }
+    NamedTensors state = optimiser.state();
+    for (const auto& part : {state_of(*run_.model), state_of(loss_.baseline())})
+      state.insert(state.end(), part.begin(), part.end());
+    check_alike({{"model", digest(state)}}, group_);
+    set_to_first(state, group_);
+    where = from_first(where, group_);
+    if (!where.empty()) {
+      progress_ = progress_from(where);
+      observer_.on_resume(progress_.epoch, progress_.step);
+      if (progress_.ranks != group_.size())
+        observer_.on_other_ranks(progress_.ranks, group_.size());
+    }
+    progress_.ranks = group_.size();
+  }
+
+  void run_epoch(Optimiser& optimiser, GradientSum& sum) {
     const auto seed = Random::derive(static_cast<std::uint64_t>(config_.train.seed),
                                      static_cast<std::uint64_t>(progress_.epoch));
     const auto batches = epoch_batches(seed);
@@ -91,15 +123,17 @@ class Trainer {
         started = now();
         checkpoint(optimiser);
       }
-      torch::manual_seed(Random::derive(seed, progress_.step + 1));
+      torch::manual_seed(rank_seed(Random::derive(seed, progress_.step + 1)));
       const std::size_t first = progress_.step * accumulate;
       const std::size_t last = std::min(first + accumulate, batches.size());
       double loss = 0;
       std::size_t count = 0;
       for (std::size_t i = first; i < last; ++i) {
-        loss += learn(batches[i], static_cast<double>(last - first));
+        if (i + 1 == last) sum.start();
+        loss += loss_.learn(batches[i], static_cast<double>(last - first));
         count += batches[i].size();
       }
+      sum.finish();
       const auto done = (progress_.epoch - 1) * static_cast<std::int64_t>(steps) +
                         static_cast<std::int64_t>(progress_.step);
       optimiser.step(schedule_factor(config_.train, done,
@@ -120,32 +154,14 @@ class Trainer {
     return bucket_batches(lengths, size, seed);
   }
 
-  // Gradients of the task's loss, of the terms the modules ask for, and of their random choices,
-  // whose reward is what each example's own loss lacks, all divided by `parts`. Returns the sum of
-  // the task's losses.
-  double learn(const std::vector<std::size_t>& indices, double parts) {
-    const Batch batch = collate(data_.train, indices, run_.info);
-    Trace trace = config_.train.supervise > 0 ? Trace::differentiable() : Trace();
-    const Tensor each = run_.model->losses(batch, trace);
-    Tensor whole = each.mean() + reinforce_->loss(trace.choices(), -each.detach());
-    for (const LossTerm& term : trace.losses()) whole = whole + term.value(batch.labels);
-    if (config_.train.supervise > 0) {
-      const Tensor pull = attention_loss(trace, batch, data_.train, config_.train);
-      const bool told = std::ranges::any_of(
-          indices, [&](std::size_t index) { return has_gold(data_.train[index]); });
-      HEED_CHECK(pull.defined() || !told,
-                 "train.supervise: the data has no gold attention for an input that mechanism '{}' "
-                 "looks at",
-                 config_.attention.mechanism.id);
-      if (pull.defined()) whole = whole + config_.train.supervise * pull;
-    }
-    (whole / parts).backward();
-    return each.detach().sum().item<double>();
+  // Each rank draws its own dropout; a single process draws what the first rank does.
+  std::uint64_t rank_seed(std::uint64_t seed) const {
+    return group_.first() ? seed : Random::derive(seed, static_cast<std::uint64_t>(group_.rank()));
   }
 
   void end_epoch(Optimiser& optimiser, double seconds) {
     optimiser.swap_average();
-    const Evaluation val = evaluate(run_, data_.val, {.weights = false, .quick = true});
+    const Evaluation val = evaluate(run_, data_.val, {.weights = false, .quick = true}, group_);
     const metrics::Metric score = measure(run_, data_.val, val).front();
     EpochRecord record{.epoch = progress_.epoch,
                        .train_loss = progress_.loss_sum / static_cast<double>(progress_.loss_count),
@@ -155,10 +171,8 @@ class Trainer {
                        .seconds = seconds};
     const bool best = is_best(record, more_is_better(score));
     if (best) {
-      best_.clear();
-      for (const auto& [name, tensor] : state_of(*run_.model))
-        best_.emplace_back(name, tensor.clone());
       progress_.best_epoch = record.epoch;
+      keep_best();
     }
     optimiser.swap_average();
     progress_.epochs.push_back(record);
@@ -171,18 +185,27 @@ class Trainer {
     // An epoch of some milliseconds is not worth a file.
     if (progress_.finished || progress_.epochs.size() == 1 ||
         now() - saved_ > std::min(kShortEpoch, config_.train.checkpoint_seconds)) {
-      save_metrics(files_, progress_.epochs);
+      if (group_.first()) save_metrics(files_, progress_.epochs);
       checkpoint(optimiser);
     }
     observer_.on_epoch(record, best);
   }
 
+  void keep_best() {
+    best_.clear();
+    if (!group_.first()) return;
+    for (const auto& [name, tensor] : state_of(*run_.model))
+      best_.emplace_back(name, tensor.clone());
+  }
+
   void checkpoint(Optimiser& optimiser) {
+    saved_ = now();
+    if (!group_.first()) return;
     if (!best_.empty()) {
       write_safetensors(files_.weights(), best_, {{"epoch", std::to_string(progress_.best_epoch)}});
       best_.clear();
     }
-    save_checkpoint(files_, *run_.model, *reinforce_, optimiser, progress_);
+    save_checkpoint(files_, *run_.model, loss_.baseline(), optimiser, progress_);
     saved_ = now();
   }
 
@@ -207,8 +230,10 @@ class Trainer {
                        .test = {},
                        .parameters = run_.model->parameter_count()};
     for (const EpochRecord& record : result.epochs) result.seconds += record.seconds;
-    restore_state(*run_.model, read_safetensors(files_.weights()).tensors,
-                  files_.weights().string());
+    if (group_.first())
+      restore_state(*run_.model, read_safetensors(files_.weights()).tensors,
+                    files_.weights().string());
+    set_to_first(state_of(*run_.model), group_);
     Json last{
         {"split", "test"},
         {"best_epoch", result.best_epoch},
@@ -218,7 +243,7 @@ class Trainer {
          {{"train", data_.train.size()}, {"val", data_.val.size()}, {"test", data_.test.size()}}}};
     std::string predictions, traces;
     if (!data_.test.empty()) {
-      const Evaluation test = evaluate(run_, data_.test);
+      const Evaluation test = evaluate(run_, data_.test, {}, group_);
       last["loss"] = test.loss;
       for (const metrics::Metric& metric : measure(run_, data_.test, test)) {
         last["metrics"][metric.name] = {
@@ -233,18 +258,21 @@ class Trainer {
         predictions += to_json_line(run_, data_.test[i], prediction);
       }
     }
-    write_file(files_.traces(), traces);
-    write_file(files_.predictions(), predictions);
-    save_metrics(files_, progress_.epochs, last.dump() + "\n");
+    if (group_.first()) {
+      write_file(files_.traces(), traces);
+      write_file(files_.predictions(), predictions);
+      save_metrics(files_, progress_.epochs, last.dump() + "\n");
+    }
     return result;
   }
 
   RunFiles files_;
   Config config_;
   TrainObserver& observer_;
+  dist::Group& group_;
   Dataset data_;
   LoadedRun run_;
-  Reinforce reinforce_;
+  BatchLoss loss_{run_, data_.train, group_};
   Progress progress_;
   double saved_ = now();  // the last checkpoint
   NamedTensors best_;     // weights that are not in their file yet; empty: none
@@ -253,8 +281,8 @@ class Trainer {
 }  // namespace
 
 TrainResult train(const Config& config, const fs::path& out, bool resume, TrainObserver& observer,
-                  const MakeModel& make) {
-  return Trainer(config, out, resume, observer, make).run();
+                  const MakeModel& make, dist::Group& group) {
+  return Trainer(config, out, resume, observer, make, group).run();
 }
 
 }  // namespace heed

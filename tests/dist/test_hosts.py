@@ -5,10 +5,22 @@ import pytest
 from tests.cli.test_ablate import CONFIG, table_of, without_costs
 from tests.conftest import HEED, ROOT
 from tests.dist.hosts import Hosts, obstacle
+from tests.dist.training import losses, train
 
 reason = obstacle()
 pytestmark = pytest.mark.skipif(reason is not None, reason=reason or "")
 
+WORDS = """
+[task]
+data = "words.tsv"
+[feature]
+model = "embedding"
+dim = 16
+dropout = 0
+[train]
+epochs = 1
+batch = 10
+"""
 OVER = ["--over", "score=dot,additive"]
 
 
@@ -50,3 +62,22 @@ def test_farm(heed, machines, tmp_path, count):
     assert len(list(out.glob("runs/*/weights.safetensors"))) == 8
     for machine in range(1, count):  # where the others worked nothing is left
         assert not hosts.files(machine, "out*") and not hosts.files(machine, "heed-farm*")
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_training(machines, many_words, tmp_path, count):
+    """The first machine alone has the run directory; the data is on all."""
+    config = many_words.parent / "config.toml"
+    config.write_text(WORDS)
+    alone = train(1, config, tmp_path / "alone")
+    hosts = machines(count)
+    hosts.put(many_words)
+    call = ["train", hosts.put(config), "--out", hosts.private / "run", "--log-steps", hosts.private / "steps.jsonl"]
+    done = hosts.mpirun(HEED, *call)
+    assert done.returncode == 0, done.stderr
+    assert losses(hosts.fetch(0, "steps.jsonl", tmp_path / "steps.tar")) == pytest.approx(alone, abs=1e-5)
+    assert hosts.files(0, "run/weights.safetensors")
+    for machine in range(1, count):
+        assert not hosts.files(machine, "run*")
+    done = hosts.mpirun(HEED, *call, "--resume")
+    assert done.returncode == 0 and "resumed" in done.stderr, done.stderr

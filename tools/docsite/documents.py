@@ -17,6 +17,7 @@ DOCS = {
     "ablation": "Exchanging parts over seeds, and which differences are more than chance.",
     "explanation": "Attention as explanation: measures of importance, and the audit's tests.",
     "alignment": "Word alignments read off the attention of a translation model.",
+    "distributed": "Training, evaluation and prediction by several processes, on one machine or many.",
     "results": "What was reached on real data and on tasks made for a mechanism, over seeds.",
     "performance": "Fused kernels beside PyTorch, torch.compile and others: every measured ratio.",
     "design": "The one idea, the layers, the numerical contract, and why things are as they are.",

@@ -7,6 +7,10 @@ namespace heed::dist {
 /// started by the first call and ended with the process. Called by one thread at a time.
 Group& mpi_world();
 
+/// True once MPI has been started in this process. One that a rank started for itself inherits the
+/// launcher's variables, and is no rank.
+bool is_rank();
+
 /// Ends all ranks with this exit code, after whatever they have printed. Without a launcher it
 /// returns.
 void abort_world(int code);

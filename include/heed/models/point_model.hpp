@@ -16,6 +16,9 @@ class PointModel : public TaskModel {
   Tensor losses(const Batch& batch, Trace& trace) override;
   Reply answer(const Batch& batch, Trace& trace) override;
   const Mechanism& attention() const override { return *wiring_; }
+  double answers_in(const Example& example) const override {
+    return static_cast<double>(example.target.size() + 1);  // and the end
+  }
   void answer_quickly(bool quickly) override { quickly_ = quickly; }
 
  private:

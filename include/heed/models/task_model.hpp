@@ -40,6 +40,9 @@ class TaskModel : public torch::nn::Module {
   virtual Reply answer(const Batch& batch, Trace& trace) = 0;
   /// The wiring, for descriptions.
   virtual const Mechanism& attention() const = 0;
+  /// How many answers an example's loss is a sum of, where losses are weighed so that their mean
+  /// over a batch is the mean over its answers: words of a translation. Else 1.
+  virtual double answers_in(const Example& /*example*/) const { return 1; }
   /// True if every step must see all examples: nodes of one graph.
   virtual bool whole() const { return false; }
   /// Whether answers may be rough, where better ones cost more: while it trains.

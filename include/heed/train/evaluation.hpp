@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/dist/group.hpp"
 #include "heed/metrics/metric.hpp"
 #include "heed/models/task_model.hpp"
 
@@ -24,8 +25,10 @@ struct Evaluation {
 Reply answer_batch(const LoadedRun& run, const Batch& batch, Trace& trace);
 
 /// Runs the model in evaluation mode, without gradients. Deterministic at a thread count.
+///
+/// The ranks of a group share the batches, and all return the whole, with the bits of one process.
 Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
-                    const EvaluateOptions& options = {});
+                    const EvaluateOptions& options = {}, dist::Group& group = dist::alone());
 
 /// The weight of each of so many tokens of an input: the mean over heads and queries of the first
 /// map that has them, and of maps that look at `input` if there are any, where a row for each

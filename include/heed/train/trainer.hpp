@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/dist/group.hpp"
 #include "heed/models/task_model.hpp"
 
 namespace heed {
@@ -24,6 +25,8 @@ class TrainObserver {
   virtual ~TrainObserver() = default;
   virtual void on_data(std::size_t /*train*/, std::size_t /*val*/, std::size_t /*test*/) {}
   virtual void on_resume(std::int64_t /*epoch*/, std::size_t /*step*/) {}
+  /// A run goes on with another number of ranks than it had before.
+  virtual void on_other_ranks(int /*before*/, int /*now*/) {}
   virtual void on_step(std::int64_t /*epoch*/, std::size_t /*step*/, std::size_t /*steps*/,
                        double /*loss*/) {}
   virtual void on_epoch(const EpochRecord& /*record*/, bool /*best*/) {}
@@ -45,7 +48,13 @@ using MakeModel = std::function<std::shared_ptr<TaskModel>(const Config&, const 
 ///
 /// A killed run goes on with `resume`; at the same thread count it ends with the same bits as an
 /// undisturbed one. Without `resume` a directory that holds a run is an InputError.
+///
+/// The ranks of a group share each batch, so that they learn what one process would; all call this
+/// with the same config, each reads the data itself, and all return the same. The first alone
+/// touches `out`. The same number of ranks gives the same bits; another gives the same losses up to
+/// rounding, where nothing is drawn at random.
 TrainResult train(const Config& config, const std::filesystem::path& out, bool resume,
-                  TrainObserver& observer, const MakeModel& make = make_task_model);
+                  TrainObserver& observer, const MakeModel& make = make_task_model,
+                  dist::Group& group = dist::alone());
 
 }  // namespace heed

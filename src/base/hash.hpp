@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace heed::ablate {
+namespace heed {
 
 /// FNV-1a, 64 bits: the same on every machine, unlike std::hash. `start` chains.
 constexpr std::uint64_t hash_text(std::string_view text,
@@ -12,4 +12,4 @@ constexpr std::uint64_t hash_text(std::string_view text,
   return hash;
 }
 
-}  // namespace heed::ablate
+}  // namespace heed
