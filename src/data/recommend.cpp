@@ -57,7 +57,8 @@ ItemDomain read_domain(const DataSource& source, const std::string& name) {
   }
   std::ranges::stable_sort(rows, {}, &Taken::time);
   ItemDomain domain;
-  for (const auto& [time, row] : rows) {
+  for (const Taken& taken : rows) {
+    const Row& row = taken.row;
     const std::string where = at_line(file, row.line);
     const auto cell = [&](std::size_t column) {
       std::string text(trim(row.cells[column].value_or("")));

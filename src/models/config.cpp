@@ -132,7 +132,7 @@ std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
       result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     } else {
       result += c;
