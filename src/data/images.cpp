@@ -41,8 +41,8 @@ struct Idx {
                "{}: no idx file of bytes in {} axes; its magic number must be {}", file.string(),
                axes, 0x800 + axes);
     for (std::size_t axis = 0; axis < axes; ++axis) sizes.push_back(number(axis + 1));
-    HEED_CHECK(bytes.size() - header == total(), "{}: {} bytes follow the header, {} are needed",
-               file.string(), bytes.size() - header, join_sizes());
+    HEED_CHECK(bytes.size() - header == total(), "{}: {} bytes follow the header, {} says {}",
+               file.string(), bytes.size() - header, join_sizes(), total());
     bytes.erase(0, header);
   }
 

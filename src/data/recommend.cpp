@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -36,7 +37,8 @@ struct ItemDomain {
 double parse_time(const std::string& text, const std::string& where) {
   double time = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), time);
-  HEED_CHECK(error == std::errc() && end == text.data() + text.size(),
+  // NaN is before and after everything, which sorting does not survive.
+  HEED_CHECK(error == std::errc() && end == text.data() + text.size() && std::isfinite(time),
              "{}: the time is '{}'; a number is needed", where, text);
   return time;
 }
