@@ -5,11 +5,13 @@
 #include <malloc.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <limits>
 
 #include "cli/command.hpp"
 #include "heed/base/error.hpp"
+#include "heed/base/memory.hpp"
 #include "heed/base/words.hpp"
 
 namespace heed::cli {
@@ -30,10 +32,48 @@ void add_threads(CLI::App* command) {
 
 namespace {
 
+/// On one line, without what a terminal would obey: messages quote files that others have written.
+std::string printable(std::string_view message) {
+  std::string line;
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(message[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < message.size() ? message[i + 1] : 0);
+    if (byte < 0x20 || byte == 0x7F) {
+      line += fmt::format("\\x{:02x}", byte);
+    } else if (byte == 0xC2 && next >= 0x80 && next < 0xA0) {  // U+0080 … U+009F
+      line += fmt::format("\\u00{:02x}", next);
+      ++i;
+    } else {
+      line += message[i];
+    }
+  }
+  return line;
+}
+
 int complain(const std::string& message) {
   std::fflush(stdout);
-  fmt::print(stderr, "heed: {}\n", message);
+  fmt::print(stderr, "heed: {}\n", printable(message));
   return 2;
+}
+
+/// `wanted`: the bytes that could not be had; 0 when that is not known.
+int complain_of_memory(double wanted) {
+  return complain(fmt::format(
+      "out of memory{}; {} are free. Take a smaller batch (train.batch), shorter inputs "
+      "(task.max_length), a narrower model (feature.dim) or fewer --threads, or raise the limit",
+      wanted > 0 ? fmt::format(": {} more are needed", memory_text(wanted)) : "",
+      memory_text(static_cast<double>(available_memory()))));
+}
+
+/// An error of torch: its first line, or that memory is short.
+int complain_of_torch(const c10::Error& error) {
+  const std::string message = error.what_without_backtrace();
+  constexpr std::string_view kShort = "you tried to allocate ";
+  const std::size_t at = message.find(kShort);
+  if (at != std::string::npos)
+    return complain_of_memory(std::strtod(message.c_str() + at + kShort.size(), nullptr));
+  fmt::print(stderr, "heed: {}\n", split(message, '\n').front());
+  return 1;
 }
 
 // The first word CLI11 did not expect, with the nearest one it knows.
@@ -100,9 +140,9 @@ int main(int argc, char** argv) {
   } catch (const heed::InputError& error) {
     return heed::cli::complain(error.what());
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "heed: out of memory\n");
+    return heed::cli::complain_of_memory(0);
   } catch (const c10::Error& error) {
-    fmt::print(stderr, "heed: {}\n", heed::split(error.what_without_backtrace(), '\n').front());
+    return heed::cli::complain_of_torch(error);
   } catch (const std::exception& error) {
     fmt::print(stderr, "heed: {}\n", error.what());
   }

@@ -58,10 +58,12 @@ def one_line(done, *words):
         assert word in line, (word, line)
 
 
-def _without_seconds(value):
+def _without_times(value):
+    """Leaves out what no two runs share."""
     if isinstance(value, dict):
-        return {k: _without_seconds(v) for k, v in value.items() if "seconds" not in k and k != "memory"}
-    return [_without_seconds(v) for v in value] if isinstance(value, list) else value
+        shared = {k: v for k, v in value.items() if "seconds" not in k and k not in ("minutes", "memory")}
+        return {k: _without_times(v) for k, v in shared.items()}
+    return [_without_times(v) for v in value] if isinstance(value, list) else value
 
 
 def bits(folder):
@@ -71,7 +73,7 @@ def bits(folder):
         name = str(path.relative_to(folder))
         if path.suffix in (".json", ".jsonl") and path.name != "vocabulary.json":
             lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
-            result[name] = [_without_seconds(json.loads(line)) for line in lines]
+            result[name] = [_without_times(json.loads(line)) for line in lines]
         elif path.name != "checkpoint.safetensors":  # holds seconds too
             result[name] = path.read_bytes()
         else:

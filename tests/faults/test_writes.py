@@ -117,7 +117,9 @@ def test_a_full_disk(training, tmp_path):
     if not shutil.which("unshare") or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
         pytest.skip("mount namespaces are not allowed here")
     command = train_command(config, disk / "run")
-    done = run(["unshare", "-m", "bash", "-c", 'mount -t tmpfs -o size=40k none "$0" || exit 77; "$@"', str(disk), *command])
+    done = run(
+        ["unshare", "-m", "bash", "-c", 'mount -t tmpfs -o size=40k none "$0" || exit 77; "$@"', str(disk), *command]
+    )
     if done.returncode == 77:
         pytest.skip("no file system can be mounted here")
     one_line(done, "No space left on device", str(disk / "run"))
