@@ -5,7 +5,6 @@ is left."""
 
 import argparse
 import http.client
-import itertools
 import json
 import os
 import re
@@ -14,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 HEED = Path(__file__).resolve().parent.parent / "build" / "heed"
@@ -100,16 +100,14 @@ class Client(threading.Thread):
                         response = None
             status = response.status if response else 0
             good = 400 <= status < 500 if is_wrong else status == 200
-            self.counts["good" if good else f"{method} {path} {status}"] = (
-                self.counts.get("good" if good else f"{method} {path} {status}", 0) + 1
-            )
+            self.counts["good" if good else f"{method} {path} {status}"] += 1
         connection.close()
 
 
 def soak(run, requests, connections):
     server = Server(run)
     try:
-        numbers, counts, samples = iter(range(requests)), [{} for _ in range(connections)], []
+        numbers, counts, samples = iter(range(requests)), [Counter() for _ in range(connections)], []
         lock = threading.Lock()
 
         def shared():
@@ -132,9 +130,7 @@ def soak(run, requests, connections):
         after = server.descriptors()
     finally:
         code = server.end()
-    totals = {}
-    for name, number in itertools.chain.from_iterable(count.items() for count in counts):
-        totals[name] = totals.get(name, 0) + number
+    totals = sum(counts, Counter())
     memory = [m for m, _ in samples]
     warm, late = memory[len(memory) // 4 : len(memory) // 2], memory[-max(1, len(memory) // 4) :]
     return {
