@@ -27,10 +27,15 @@ if(HEED_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
 endif()
+if(HEED_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 
 add_library(heed_warnings INTERFACE)
-target_compile_options(heed_warnings INTERFACE -Wall -Wextra -Wshadow=local -Wconversion -Wno-sign-conversion
-                       -Wno-missing-field-initializers -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)  # clang, which only fuzzes, has warnings of its own
+  target_compile_options(heed_warnings INTERFACE -Wall -Wextra -Wshadow=local -Wconversion -Wno-sign-conversion
+                         -Wno-missing-field-initializers -Werror)
+endif()
 
 # Every file that sees torch pays some five seconds for templates its headers leave pending, the
 # precompiled header notwithstanding, so files are compiled several at a time.

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "heed/base/error.hpp"
 
@@ -58,18 +59,18 @@ std::string read_file(const fs::path& path) {
 
 void write_file(const fs::path& path, std::string_view bytes) {
   const fs::path temporary = path.string() + ".tmp";
-  {
-    Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-    if (file.fd < 0) fail(path, "write");
-    try {
-      write_all(file.fd, bytes, path);
-      if (::fsync(file.fd) != 0) fail(path, "write");
-    } catch (...) {
-      ::unlink(temporary.c_str());  // a full disk must not keep the half-written copy
-      throw;
-    }
+  Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+  if (file.fd < 0) fail(path, "write");
+  try {
+    write_all(file.fd, bytes, path);
+    if (::fsync(file.fd) != 0) fail(path, "write");
+    // Some file systems tell only now that the bytes did not arrive.
+    if (::close(std::exchange(file.fd, -1)) != 0) fail(path, "write");
+    if (::rename(temporary.c_str(), path.c_str()) != 0) fail(path, "replace");
+  } catch (...) {
+    ::unlink(temporary.c_str());  // a full disk must not keep the half-written copy
+    throw;
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0) fail(path, "replace");
   // The rename itself must survive a power cut; folders that cannot be synced are no error.
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   Descriptor directory{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};

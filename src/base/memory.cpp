@@ -1,6 +1,7 @@
 #include "heed/base/memory.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -38,11 +39,19 @@ std::uint64_t group_memory() {
   return limit > used ? limit - used : 0;
 }
 
+/// What `ulimit -v` leaves.
+std::uint64_t process_memory() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return kUnknown;
+  const std::uint64_t used = kilobytes_in("/proc/self/status", "VmSize:");
+  return used < limit.rlim_cur ? limit.rlim_cur - used : 0;
+}
+
 }  // namespace
 
 std::uint64_t available_memory() {
   if (const char* given = std::getenv("HEED_MEMORY")) return std::strtoull(given, nullptr, 10);
-  return std::min(machine_memory(), group_memory());
+  return std::min({machine_memory(), group_memory(), process_memory()});
 }
 
 std::uint64_t peak_memory() {

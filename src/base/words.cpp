@@ -31,12 +31,16 @@ bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  // Words of files may be megabytes, and what follows takes the product of two lengths.
+  constexpr std::size_t kLongest = 100;
+  if (word.size() > kLongest) return std::nullopt;
   const std::string wanted = lower(word);
   std::optional<std::string> best;
   // A third of the letters may be wrong, at least one: 'adition' finds 'additive', 'x' finds
   // nothing.
   std::size_t limit = std::max<std::size_t>(1, (wanted.size() + 2) / 3) + 1;
   for (const std::string& candidate : candidates) {
+    if (candidate.size() > kLongest) continue;
     const std::string known = lower(candidate);
     std::size_t distance = edit_distance(wanted, known);
     // A word cut short, as 'scaled' for 'scaled-dot', is as good as one typo.

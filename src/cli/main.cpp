@@ -6,17 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <iostream>
 #include <limits>
-#include <thread>
 
 #include "cli/command.hpp"
+#include "cli/complain.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
 #include "heed/dist/launcher.hpp"
-#include "heed/dist/mpi.hpp"
 
 namespace heed::cli {
 
@@ -36,23 +33,6 @@ void add_threads(CLI::App* command) {
 }
 
 namespace {
-
-/// What mpirun may take to end the ranks, on a busy machine.
-constexpr std::chrono::seconds kLastWords{3};
-
-/// Prints the message and ends the other ranks, if there are any. Where all fail alike the first
-/// speaks, and has ended the others before they do.
-int complain(const std::string& message, int code = 2, bool is_rank = dist::is_rank()) {
-  std::fflush(stdout);
-  const int rank = is_rank ? dist::launched().rank : 0;
-  if (rank > 0) std::this_thread::sleep_for(kLastWords);
-  fmt::print(stderr, "heed: {}{}\n", rank > 0 ? fmt::format("rank {}: ", rank) : "", message);
-  dist::abort_world(code);
-  return code;
-}
-
-/// All ranks are called alike, and none has started MPI yet.
-int complain_of_usage(const std::string& message) { return complain(message, 2, true); }
 
 /// All cores, or their share where mpirun started several processes here.
 void set_default_threads() {
@@ -128,9 +108,9 @@ int main(int argc, char** argv) {
   } catch (const heed::InputError& error) {
     return heed::cli::complain(error.what());
   } catch (const std::bad_alloc&) {
-    return heed::cli::complain("out of memory", 1);
+    return heed::cli::complain_of_memory(0);
   } catch (const c10::Error& error) {
-    return heed::cli::complain(heed::split(error.what_without_backtrace(), '\n').front(), 1);
+    return heed::cli::complain_of_torch(error);
   } catch (const std::exception& error) {
     return heed::cli::complain(error.what(), 1);
   }

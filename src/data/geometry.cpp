@@ -98,7 +98,7 @@ std::vector<std::size_t> convex_hull(std::span<const Point> points) {
   };
   walk(order.begin(), order.end());
   walk(order.rbegin(), order.rend());
-  std::ranges::rotate(corners, std::ranges::min_element(corners));
+  std::rotate(corners.begin(), std::ranges::min_element(corners), corners.end());
   return corners;
 }
 

@@ -177,7 +177,8 @@ void set_neighbours(Dataset& data) {
       if (names.size() > 1) example.inputs["relations"] = names;
       for (const Relation& relation : graph.relations) {
         auto& neighbours = example.inputs[relation.name];
-        const auto [first, last] = std::ranges::equal_range(relation.targets, example.node);
+        const auto [first, last] =
+            std::equal_range(relation.targets.begin(), relation.targets.end(), example.node);
         for (auto target = first; target != last; ++target) {
           const auto source =
               relation.sources[static_cast<std::size_t>(target - relation.targets.begin())];

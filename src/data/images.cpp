@@ -40,13 +40,9 @@ struct Idx {
     HEED_CHECK(bytes.size() >= header && number(0) == 0x800 + axes,
                "{}: no idx file of bytes in {} axes; its magic number must be {}", file.string(),
                axes, 0x800 + axes);
-    std::size_t total = 1;
-    for (std::size_t axis = 0; axis < axes; ++axis) {
-      sizes.push_back(number(axis + 1));
-      total *= sizes.back();
-    }
-    HEED_CHECK(bytes.size() == header + total, "{}: {} bytes follow the header, {} says {}",
-               file.string(), bytes.size() - header, join_sizes(), total);
+    for (std::size_t axis = 0; axis < axes; ++axis) sizes.push_back(number(axis + 1));
+    HEED_CHECK(bytes.size() - header == total(), "{}: {} bytes follow the header, {} says {}",
+               file.string(), bytes.size() - header, join_sizes(), total());
     bytes.erase(0, header);
   }
 
@@ -56,6 +52,17 @@ struct Idx {
     for (std::size_t i = 0; i < 4; ++i)
       value = value << 8 | static_cast<unsigned char>(bytes[4 * place + i]);
     return value;
+  }
+  /// The product of the sizes; of those that no file has, something larger than any file.
+  std::size_t total() const {
+    constexpr std::size_t kLargest = std::size_t{1} << 48;
+    std::size_t product = 1;
+    for (const std::size_t size : sizes) {
+      HEED_CHECK(size > 0, "{}: its sizes are {}; there is nothing in it", file.string(),
+                 join_sizes());
+      product = size > kLargest / product ? kLargest : product * size;
+    }
+    return product;
   }
   std::string join_sizes() const {
     std::vector<std::string> parts;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -36,7 +37,8 @@ struct ItemDomain {
 double parse_time(const std::string& text, const std::string& where) {
   double time = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), time);
-  HEED_CHECK(error == std::errc() && end == text.data() + text.size(),
+  // NaN is before and after everything, which sorting does not survive.
+  HEED_CHECK(error == std::errc() && end == text.data() + text.size() && std::isfinite(time),
              "{}: the time is '{}'; a number is needed", where, text);
   return time;
 }
@@ -57,7 +59,8 @@ ItemDomain read_domain(const DataSource& source, const std::string& name) {
   }
   std::ranges::stable_sort(rows, {}, &Taken::time);
   ItemDomain domain;
-  for (const auto& [time, row] : rows) {
+  for (const Taken& taken : rows) {
+    const Row& row = taken.row;
     const std::string where = at_line(file, row.line);
     const auto cell = [&](std::size_t column) {
       std::string text(trim(row.cells[column].value_or("")));

@@ -54,11 +54,10 @@ std::string_view take_line(std::string_view& rest) {
 std::vector<std::optional<std::size_t>> locate(std::span<const std::string> header,
                                                std::span<const Column> wanted,
                                                const std::string& where) {
-  for (std::size_t i = 0; i < header.size(); ++i) {
-    const bool twice =
-        std::find(header.begin(), header.begin() + i, header[i]) != header.begin() + i;
-    HEED_CHECK(!twice, "{}: two columns are called '{}'; rename one", where, header[i]);
-  }
+  std::set<std::string_view> seen;
+  for (const std::string& name : header)
+    HEED_CHECK(seen.insert(name).second, "{}: two columns are called '{}'; rename one", where,
+               name);
   std::vector<std::optional<std::size_t>> places;
   for (const Column& column : wanted) {
     const auto found = std::find(header.begin(), header.end(), column.name);

@@ -6,6 +6,7 @@
 #include "explain/audit_case.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
+#include "heed/base/json_text.hpp"
 #include "heed/base/words.hpp"
 #include "heed/data/split.hpp"
 #include "heed/train/evaluation.hpp"
@@ -61,7 +62,8 @@ fs::path result_file(const fs::path& run, const std::string& test) {
 Json result_of(const fs::path& run, const std::string& test, const AuditOptions& options) {
   const fs::path file = result_file(run, test);
   if (!fs::exists(file)) return nullptr;
-  const Json json = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  const std::string text = read_file(file);
+  const Json json = Json::parse(shallow_json(text), nullptr, /*allow_exceptions=*/false);
   const bool same = json.is_object() && json.value("made_with", Json()) == made_with(options);
   return same ? json : Json(nullptr);
 }
@@ -82,7 +84,7 @@ double accuracy_of(const Json& metrics) {
 Json own_scores(const fs::path& run) {
   const std::vector<std::string> lines =
       split(std::string(trim(read_file(RunFiles{run}.metrics()))), '\n');
-  const Json last = Json::parse(lines.back(), nullptr, /*allow_exceptions=*/false);
+  const Json last = Json::parse(shallow_json(lines.back()), nullptr, /*allow_exceptions=*/false);
   HEED_CHECK(last.is_object() && last.contains("metrics"),
              "{}: the run is not finished; 'heed train … --resume' goes on with it", run.string());
   return {{"accuracy", accuracy_of(last["metrics"])}};

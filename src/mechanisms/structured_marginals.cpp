@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "heed/base/error.hpp"
+#include "heed/base/memory.hpp"
 #include "mechanisms/structured.hpp"
 
 namespace heed {
@@ -107,11 +109,31 @@ Tensor log_trees(const Tensor& scores, const Tensor& root, const Tensor& lengths
 
 }  // namespace
 
+namespace {
+
+/// Refuses a batch whose charts would not fit, before anything is computed.
+void check_tree_memory(std::int64_t B, std::int64_t N, std::size_t element, bool trains) {
+  constexpr double kSmall = 64.0 * 1024 * 1024;  // bytes that are not worth a look at the machine
+  const double cube = static_cast<double>(N) * static_cast<double>(N) * static_cast<double>(N);
+  // Measured, N from 64 to 192: spans of all widths, kept for the gradient, and to train twice.
+  const double bytes =
+      (trains ? 8 : 4) * cube * static_cast<double>(B) * static_cast<double>(element);
+  if (bytes < kSmall) return;
+  const auto room = static_cast<double>(available_memory());
+  HEED_CHECK(bytes <= room,
+             "structured.tree: {} trees of {} words need {}, and {} are free; take a smaller batch "
+             "(train.batch) or shorter inputs (task.max_length)",
+             B, N, memory_text(bytes), memory_text(room));
+}
+
+}  // namespace
+
 TreeMarginals tree_marginals(const Tensor& scores, const Tensor& root, const Tensor& lengths) {
   const std::int64_t B = scores.size(0), N = scores.size(1);
   if (N == 0 || B == 0) return {torch::zeros_like(scores), torch::zeros_like(root)};
   const bool trains =
       torch::GradMode::is_enabled() && (scores.requires_grad() || root.requires_grad());
+  check_tree_memory(B, N, scores.element_size(), trains);
   const Tensor n = lengths.defined() ? lengths.to(scores.device(), torch::kInt64)
                                      : torch::full({B}, N, scores.options().dtype(torch::kInt64));
   // Marginals are the gradient of the log-partition; its own gradient is torch's.

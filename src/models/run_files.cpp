@@ -5,6 +5,7 @@
 
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
+#include "heed/base/json_text.hpp"
 #include "heed/data/safetensors.hpp"
 #include "heed/models/task_model.hpp"
 
@@ -74,7 +75,7 @@ DataInfo read_info(const RunFiles& files, const Config& config) {
   const std::string text = read_file(files.vocabulary());
   DataInfo info{.labels = {}, .vocabulary = {}, .inputs = {}};
   try {
-    const Json json = Json::parse(text);
+    const Json json = Json::parse(shallow_json(text));
     info.labels = json.at("labels").get<std::vector<std::string>>();
     info.vocabulary = Vocabulary::from_json(json.at("vocabulary").dump(), source);
     info.target_vocabulary = Vocabulary::from_json(json.at("target_vocabulary").dump(), source);

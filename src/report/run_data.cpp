@@ -2,6 +2,7 @@
 
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
+#include "heed/base/json_text.hpp"
 #include "heed/base/words.hpp"
 #include "heed/models/describe.hpp"
 
@@ -17,7 +18,7 @@ std::vector<Json> read_json_lines(const std::filesystem::path& file, std::size_t
     ++number;
     if (line.empty()) continue;
     if (result.size() == most) break;
-    result.push_back(Json::parse(line, nullptr, /*allow_exceptions=*/false));
+    result.push_back(Json::parse(shallow_json(line), nullptr, /*allow_exceptions=*/false));
     HEED_CHECK(result.back().is_object(), "{}:{}: damaged: a JSON object is needed", file.string(),
                number);
   }
@@ -26,7 +27,8 @@ std::vector<Json> read_json_lines(const std::filesystem::path& file, std::size_t
 
 Json read_audit(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return {};
-  Json audit = Json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  const std::string text = read_file(file);
+  Json audit = Json::parse(shallow_json(text), nullptr, /*allow_exceptions=*/false);
   HEED_CHECK(audit.is_object(), "{}: damaged; delete it and run 'heed explain --audit' again",
              file.string());
   return audit;

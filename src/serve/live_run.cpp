@@ -4,6 +4,7 @@
 
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
+#include "heed/base/json_text.hpp"
 #include "heed/base/words.hpp"
 #include "heed/data/fields.hpp"
 #include "heed/data/split.hpp"
@@ -53,7 +54,7 @@ Json starting_points(const LoadedRun& run, const RunFiles& files,
   if (!std::filesystem::exists(files.traces())) return examples;
   for (const std::string& line : split(read_file(files.traces()), '\n')) {
     if (line.empty() || examples.size() == kExamples) continue;
-    const Json trace = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json trace = Json::parse(shallow_json(line), nullptr, /*allow_exceptions=*/false);
     HEED_CHECK(trace.is_object() && trace.contains("inputs") && trace.contains("id"),
                "{}: damaged: a JSON object with id and inputs is needed on every line",
                files.traces().string());

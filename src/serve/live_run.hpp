@@ -2,24 +2,22 @@
 #include <optional>
 
 #include "heed/models/task_model.hpp"
-#include "serve/request.hpp"
+#include "serve/run.hpp"
 
 namespace heed::serve {
 
-/// A trained run that answers requests. All but `name` and `description` is for one thread.
-class LiveRun {
+/// A trained run that answers requests.
+class LiveRun : public Run {
  public:
   LiveRun(const std::filesystem::path& folder, std::string name, std::size_t max_tokens);
 
-  const std::string& name() const { return name_; }
-  /// What a client must know to ask: {name, kind, inputs, labels, mechanism, parts, maps, editable,
-  /// examples}.
-  const nlohmann::ordered_json& description() const { return description_; }
+  const std::string& name() const override { return name_; }
+  const nlohmann::ordered_json& description() const override { return description_; }
 
   /// A line as in traces.jsonl, with all digits, of what the model says after the edits; when there
   /// are any, also `without`, what it says without them; when a map is too large to be sent, its
   /// name in `left_out`.
-  nlohmann::ordered_json predict(const PredictRequest& request);
+  nlohmann::ordered_json predict(const PredictRequest& request) override;
 
  private:
   Example example_of(const PredictRequest& request);

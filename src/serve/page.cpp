@@ -1,5 +1,6 @@
+#include "serve/page.hpp"
+
 #include "report/viewer.hpp"
-#include "serve/service.hpp"
 
 namespace heed::serve {
 

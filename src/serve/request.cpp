@@ -1,6 +1,7 @@
 #include "serve/request.hpp"
 
 #include "heed/base/error.hpp"
+#include "heed/base/json_text.hpp"
 #include "heed/base/words.hpp"
 #include "heed/data/fields.hpp"
 
@@ -13,6 +14,7 @@ const std::vector<std::string> kKeys = {"run",  "inputs",  "id",       "drop",
                                         "mask", "replace", "normalise"};
 
 json parse_body(std::string_view body) {
+  HEED_CHECK(shallow_json(body).size() == body.size(), "the body is nested too deeply");
   try {
     return json::parse(body);
   } catch (const json::exception& error) {

@@ -15,45 +15,17 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string run_name(const std::filesystem::path& folder) {
-  const std::filesystem::path path = std::filesystem::absolute(folder).lexically_normal();
-  return (path.has_filename() ? path : path.parent_path()).filename().string();
-}
-
-Answer page() {
-  std::random_device device;
-  const std::string nonce =
-      fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
-  // Formulas come with style attributes; styles and scripts themselves need the nonce.
-  const std::string policy = fmt::format(
-      "default-src 'none'; script-src 'nonce-{0}'; style-src-elem 'nonce-{0}'; style-src-attr "
-      "'unsafe-inline'; connect-src 'self'; img-src data: blob:; base-uri 'none'; form-action "
-      "'none'; frame-ancestors 'none'",
-      nonce);
-  return {.body = page_html(nonce),
-          .type = "text/html; charset=utf-8",
-          .headers = {{"Content-Security-Policy", policy}}};
-}
-
 }  // namespace
 
 Answer error_answer(int status, const std::string& message) {
   return {.status = status, .body = dump({{"error", message}})};
 }
 
-Service::Service(std::span<const std::filesystem::path> folders, const ServeOptions& options)
-    : guard_(options), max_tokens_(options.max_tokens), model_(options.waiting) {
-  HEED_CHECK(!folders.empty(), "serve: at least one run directory is needed");
-  std::vector<std::string> names;
-  for (const auto& folder : folders) {
-    const std::string base = run_name(folder);
-    std::string name = base;
-    for (int k = 2; std::ranges::find(names, name) != names.end(); ++k)
-      name = fmt::format("{} ({})", base, k);
-    names.push_back(name);
-    runs_.push_back(std::make_unique<LiveRun>(folder, name, max_tokens_));
-  }
-}
+Service::Service(const ServeOptions& options, Page page)
+    : guard_(options),
+      page_(std::move(page)),
+      max_tokens_(options.max_tokens),
+      model_(options.waiting) {}
 
 Answer Service::answer(const Ask& ask) {
   try {
@@ -79,7 +51,7 @@ Answer Service::route(const Ask& ask) {
     std::function<Answer()> answer;
   };
   const Route routes[] = {
-      {"GET", "/", page},
+      {"GET", "/", [&] { return page(); }},
       {"GET", "/api/runs", [&] { return runs(); }},
       {"POST", "/api/predict", [&] { return predict(ask); }},
       {"GET", "/openapi.json", [] { return Answer{.body = openapi_json()}; }},
@@ -100,6 +72,21 @@ Answer Service::route(const Ask& ask) {
   throw Refusal(404, "there is no such page; /openapi.json tells what there is");
 }
 
+Answer Service::page() const {
+  std::random_device device;
+  const std::string nonce =
+      fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
+  // Formulas come with style attributes; styles and scripts themselves need the nonce.
+  const std::string policy = fmt::format(
+      "default-src 'none'; script-src 'nonce-{0}'; style-src-elem 'nonce-{0}'; style-src-attr "
+      "'unsafe-inline'; connect-src 'self'; img-src data: blob:; base-uri 'none'; form-action "
+      "'none'; frame-ancestors 'none'",
+      nonce);
+  return {.body = page_(nonce),
+          .type = "text/html; charset=utf-8",
+          .headers = {{"Content-Security-Policy", policy}}};
+}
+
 Answer Service::runs() const {
   Json list = Json::array();
   for (const auto& run : runs_) list.push_back(run->description());
@@ -108,7 +95,7 @@ Answer Service::runs() const {
                         {"runs", std::move(list)}})};
 }
 
-LiveRun& Service::run(const std::string& name) {
+Run& Service::run(const std::string& name) {
   std::vector<std::string> names;
   for (const auto& run : runs_) {
     if (run->name() == name || (name.empty() && runs_.size() == 1)) return *run;
@@ -124,7 +111,7 @@ Answer Service::predict(const Ask& ask) {
   if (!ask.content_type.starts_with("application/json"))
     throw Refusal(415, "the body must be JSON; send 'Content-Type: application/json'");
   const PredictRequest request = parse_request(ask.body);
-  LiveRun& asked = run(request.run);
+  Run& asked = run(request.run);
   Json result;
   if (!model_.run([&] { result = asked.predict(request); }))
     throw Refusal(503, "too many requests are waiting; try again in a second");

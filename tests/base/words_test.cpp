@@ -21,6 +21,12 @@ TEST(Nearest, FindsNothingForAnUnrelatedWord) {
   EXPECT_EQ(nearest("x", std::vector<std::string>{}), std::nullopt);
 }
 
+TEST(Nearest, TakesNoTimeForWordsThatNobodyTyped) {
+  const std::vector<std::string> long_words = {std::string(10'000'000, 'a')};
+  EXPECT_EQ(nearest(std::string(10'000'000, 'b'), long_words), std::nullopt);  // else hours
+  EXPECT_EQ(nearest("b", long_words), std::nullopt);
+}
+
 TEST(Suggestion, ListsTheWordsWhenNoneIsNear) {
   EXPECT_EQ(suggestion("genral", kIds), "; did you mean 'general'?");
   EXPECT_EQ(suggestion("convolution", kIds),

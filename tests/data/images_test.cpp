@@ -63,6 +63,9 @@ TEST(Idx, NamesTheFileOfAMistake) {
       {images + "x", labels, "train-images.idx3: ", "25 bytes"},
       {labels, labels, "train-images.idx3: ", "magic number must be 2051"},
       {"", labels, "train-images.idx3: ", "magic number"},
+      {idx_images(3, 0, 4), labels, "train-images.idx3: ", "3×0×4; there is nothing in it"},
+      {big_endian(2051) + big_endian(1u << 31) + big_endian(1u << 31) + big_endian(4), labels,
+       "train-images.idx3: ", "0 bytes follow"},  // 2⁶⁴ pixels are none in 64 bits
       {"\x1F\x8B packed badly", labels, "train-images.idx3: ", "gzip"},
       {images, idx_labels("ab"), "train-labels.idx1: ", "2 labels for 3 images"},
       {images, images, "train-labels.idx1: ", "2049"},

@@ -69,6 +69,7 @@ TEST(Interactions, NameFileAndLineOfAMistake) {
       {good + "1\ta\ttrain\n", "shop.tsv:10: ", "took item 'a' before"},
       {good + "1\ta\n", "shop.tsv:10: ", "2 cells"},
       {"user\titem\tsplit\ttime\n1\ta\ttrain\tnoon\n", "shop.tsv:2: ", "'noon'"},
+      {"user\titem\tsplit\ttime\n1\ta\ttrain\tnan\n", "shop.tsv:2: ", "'nan'"},
       {"who\titem\tsplit\n1\ta\ttrain\n", "shop.tsv:1: ", "'user'"},
       {"user\titem\tsplit\n1\ta\ttest\n", "shop.tsv:1: ", "'train'"},
   };

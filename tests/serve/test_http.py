@@ -18,8 +18,9 @@ JSON = {"Content-Type": "application/json"}
     [
         (b"", "not valid JSON"),
         (b"{", "not valid JSON"),
-        (b"[" * 200_000, "not valid JSON"),
-        (b"[" * 100_000 + b"]" * 100_000, "a JSON object is needed"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b'{"inputs": {"text": ' + b"[" * 500_000 + b"]" * 500_000 + b"}}", "nested too deeply"),
+        (b'{"inputs": {"text": ' + b"[" * 150 + b"]" * 150 + b"}}", "strings or numbers are needed"),
         (b'{"inputs": {"text": "\xff\xfe"}}', "not valid JSON"),
         (b'{"inputs": {"text": "\\ud800"}}', "not valid JSON"),
         (b'{"inputs": {"text": "a"}, "replace": {"x": [1e999]}}', "not valid JSON"),

@@ -5,7 +5,8 @@
 namespace heed {
 
 /// Bytes this process may still take: what the machine has free, or, if less, what its control
-/// group leaves. HEED_MEMORY (bytes) overrides it. The greatest number when neither can be told.
+/// group or `ulimit -v` leaves. HEED_MEMORY (bytes) overrides it. The greatest number when neither
+/// can be told.
 std::uint64_t available_memory();
 
 /// The most bytes of memory this program held at once since it started; 0 when it cannot be told.

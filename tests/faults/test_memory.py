@@ -1,0 +1,75 @@
+"""When memory is short: one line that says so and what to change, exit code 2."""
+
+import resource
+import subprocess
+
+import pytest
+
+from tests.conftest import HEED
+from tests.faults.runs import one_line, write_config
+
+CONFIG = """
+[task]
+data = "{data}"
+val_fraction = 0.3
+[feature]
+model = "{feature}"
+dim = 32
+[attention]
+{attention}
+[train]
+epochs = 1
+batch = 8
+"""
+
+
+@pytest.fixture
+def train_long(tmp_path):
+    """Trains on texts of so many words with so many bytes of address space beyond those of a small training."""
+
+    def train(words, room, attention, feature="none"):
+        row = "a " * words + "\tx\ttrain\n"
+        (tmp_path / "long.tsv").write_text("text\tlabel\tsplit\n" + row * 12 + "b\ty\ttrain\nb\ty\ttrain\n")
+        config = tmp_path / "config.toml"
+        config.write_text(CONFIG.format(data=tmp_path / "long.tsv", attention=attention, feature=feature))
+        command = [str(HEED), "train", str(config), "--out", str(tmp_path / "run"), "--threads", "1", "--quiet"]
+        limit = small_training(tmp_path) + room
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        )
+
+    return train
+
+
+def small_training(folder):
+    """The address space that suffices for a small training, by halving."""
+    config = write_config(folder)
+    low, high = 0, 16 << 30
+    while high - low > 64 << 20:
+        middle = (low + high) // 2
+        done = subprocess.run(
+            [str(HEED), "describe", str(config)],
+            capture_output=True,
+            preexec_fn=lambda limit=middle: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        )
+        low, high = (low, middle) if done.returncode == 0 else (middle, high)
+    return high
+
+
+def test_under_a_limit_it_says_what_to_change(train_long):
+    done = train_long(20000, 300 << 20, "", feature="bigru")
+    one_line(done, "out of memory", "train.batch", "task.max_length")
+
+
+def test_attention_that_does_not_fit_under_a_limit_is_refused(train_long):
+    done = train_long(3000, 300 << 20, 'mechanism = "self-attention"\nscore = "location"')
+    one_line(done, "3000 queries × 3000 keys need", "train.batch")
+
+
+def test_trees_that_do_not_fit_are_refused(train_long):
+    done = train_long(1024, 2 << 30, 'mechanism = "structured.tree"')
+    one_line(done, "trees of 1024 words need", "task.max_length")
