@@ -16,6 +16,7 @@
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
 #include "heed/base/words.hpp"
+#include "heed/dist/launcher.hpp"
 #include "heed/models/task_model.hpp"
 #include "heed/report/report.hpp"
 
@@ -29,9 +30,8 @@ using ablate::Grid;
 
 /// This rank's share of the machine it is on.
 std::size_t own_cores() {
-  const char* ranks = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-  const unsigned there = ranks ? static_cast<unsigned>(std::max(1, std::atoi(ranks))) : 1;
-  return std::max(1u, std::thread::hardware_concurrency() / there);
+  const auto here = static_cast<unsigned>(std::max(1, dist::launched().here));
+  return std::max(1u, std::thread::hardware_concurrency() / here);
 }
 
 struct AblateArgs {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <limits>
 
@@ -78,6 +79,13 @@ int run(int argc, char** argv) {
        {add_demo, add_list, add_advise, add_describe, add_train, add_eval, add_predict, add_ablate,
         add_explain, add_align, add_metrics, add_report, add_serve, add_bench, add_import})
     add(app);
+  // What is not shared between ranks, each of them would do.
+  constexpr std::array kAlone = {"align", "bench", "demo", "explain", "import", "report", "serve"};
+  const bool alone =
+      argc > 1 && std::ranges::find(kAlone, std::string_view(argv[1])) != kAlone.end();
+  if (alone && dist::launched().size > 1)
+    return complain_of_usage(
+        fmt::format("{}: is done by one process; call it without mpirun", argv[1]));
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) std::cout << app.help();

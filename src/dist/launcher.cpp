@@ -18,6 +18,7 @@ int number_from(std::initializer_list<const char*> names, int fallback) {
 
 Launched launched() {
   return {.rank = number_from({"OMPI_COMM_WORLD_RANK", "PMI_RANK"}, 0),
+          .size = number_from({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1),
           .here = number_from({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1)};
 }
 
