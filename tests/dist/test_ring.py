@@ -1,5 +1,8 @@
 """Attention over ranks: the C++ tests under mpirun, and heed.ring_attend over Gloo."""
 
+import re
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -97,3 +100,14 @@ def test_other_groups_layouts_and_compiled_callers(found):
 def test_without_a_group_it_says_what_to_do():
     with pytest.raises(ValueError, match="init_process_group"):
         heed.ring_attend(*whole()[:3])
+
+
+def test_the_page_s_program_runs(tmp_path):
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "ring.md").read_text(), re.DOTALL)
+    (tmp_path / "program.py").write_text(program)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    environment = {**ENVIRONMENT, "GLOO_SOCKET_IFNAME": "lo"}
+    done = subprocess.run(
+        [*torchrun, str(tmp_path / "program.py")], capture_output=True, text=True, timeout=300, env=environment
+    )
+    assert done.returncode == 0, done.stderr
