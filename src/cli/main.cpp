@@ -1,6 +1,7 @@
 // The heed command: parses, runs one subcommand, prints errors on one line. Exit 0, 1 (failed), 2
 // (usage or input).
 #include <ATen/Parallel.h>
+#include <c10/util/Logging.h>
 #include <fmt/format.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -111,6 +112,7 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   heed::cli::set_default_threads();
+  FLAGS_caffe2_use_fatal_for_enforce = false;  // torch would abort where memory is short
   try {
     return heed::cli::run(argc, argv);
   } catch (const heed::InputError& error) {

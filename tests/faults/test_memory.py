@@ -23,41 +23,36 @@ batch = 8
 """
 
 
-@pytest.fixture
-def train_long(tmp_path):
-    """Trains on texts of so many words with so many bytes of address space beyond those of a small training."""
+def limited(limit):
+    """What a child does before it becomes heed: no more address space than this."""
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
-    def train(words, room, attention, feature="none"):
+
+@pytest.fixture(scope="module")
+def needed(tmp_path_factory):
+    """The address space that heed itself takes, libraries included, to 64 MB: found by halving."""
+    command = [str(HEED), "describe", str(write_config(tmp_path_factory.mktemp("small")))]
+    low, high = 0, 16 << 30
+    while high - low > 64 << 20:
+        middle = (low + high) // 2
+        done = subprocess.run(command, capture_output=True, preexec_fn=limited(middle))
+        low, high = (low, middle) if done.returncode == 0 else (middle, high)
+    return high
+
+
+@pytest.fixture
+def train_long(tmp_path, needed):
+    """Trains on texts of so many words with so many bytes beyond those that heed itself takes."""
+
+    def train(words, room, attention, feature="embedding"):
         row = "a " * words + "\tx\ttrain\n"
         (tmp_path / "long.tsv").write_text("text\tlabel\tsplit\n" + row * 12 + "b\ty\ttrain\nb\ty\ttrain\n")
         config = tmp_path / "config.toml"
         config.write_text(CONFIG.format(data=tmp_path / "long.tsv", attention=attention, feature=feature))
         command = [str(HEED), "train", str(config), "--out", str(tmp_path / "run"), "--threads", "1", "--quiet"]
-        limit = small_training(tmp_path) + room
-        return subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
-        )
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=limited(needed + room))
 
     return train
-
-
-def small_training(folder):
-    """The address space that suffices for a small training, by halving."""
-    config = write_config(folder)
-    low, high = 0, 16 << 30
-    while high - low > 64 << 20:
-        middle = (low + high) // 2
-        done = subprocess.run(
-            [str(HEED), "describe", str(config)],
-            capture_output=True,
-            preexec_fn=lambda limit=middle: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
-        )
-        low, high = (low, middle) if done.returncode == 0 else (middle, high)
-    return high
 
 
 def test_under_a_limit_it_says_what_to_change(train_long):
