@@ -4,15 +4,11 @@
 
 #include <algorithm>
 
-// Some of toml++'s assertions do not hold of wrong files ("[$"), for which errors follow: where
-// assertions count they would end the program instead.
-#define TOML_ASSERT(expression) static_assert(true)
-#include <toml++/toml.h>
-
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
 #include "heed/base/words.hpp"
 #include "models/config_fields.hpp"
+#include "models/toml.hpp"
 
 namespace heed {
 namespace {
