@@ -40,7 +40,7 @@ def run(command, fault="", root="", log="", **options):
     env = {**os.environ, "OMP_WAIT_POLICY": "passive"}
     if root:
         env |= {"LD_PRELOAD": str(SHIM), "HEED_FAULT_ROOT": str(root), "HEED_FAULT": fault, "HEED_FAULT_LOG": str(log)}
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, **options)
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=1200, **options)
 
 
 def calls_of(command, root, log):
