@@ -36,14 +36,16 @@ TEST(Collate, NumbersPadsAndKeepsTheOrderAsked) {
   EXPECT_EQ(batch.indices, (std::vector<std::size_t>{1, 0}));
 }
 
-TEST(Collate, LeavesOutLabelsUnlessAllHaveThemAndGoldUnlessOneHas) {
+TEST(Collate, LeavesOutLabelsAndGoldUnlessOneHasThem) {
   auto data = examples();
   data[1].label.clear();
   const Batch batch = collated(data, {1, 2});
   EXPECT_TRUE(
       torch::equal(batch.inputs.at("text").gold, torch::tensor({{0.5f, 0.0f}, {0.0f, 0.0f}})));
   EXPECT_FALSE(collated(data, {2}).inputs.at("text").gold.defined());
-  EXPECT_FALSE(batch.labels.defined());
+  EXPECT_EQ(batch.labels[0].item<std::int64_t>(), Batch::kNoLabel);
+  EXPECT_GE(batch.labels[1].item<std::int64_t>(), 0);
+  EXPECT_FALSE(collated(data, {1}).labels.defined());
   EXPECT_EQ(batch.inputs.at("text").ids.size(1), 2);
 }
 

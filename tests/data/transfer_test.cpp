@@ -23,7 +23,7 @@ Dataset load_two(const Scratch& scratch, const std::string& wanted) {
 TEST(Transfer, LabelsComeFromTheOneDomainAndTestsFromTheOther) {
   const Scratch scratch;
   const Dataset data = load_two(scratch,
-                                "text\tlabel\tsplit\ngood disk\tup\ttrain\nloud disk\tdown\tval\n"
+                                "text\tlabel\tsplit\ngood disk\tdown\ttrain\nloud disk\tdown\tval\n"
                                 "bad disk\tdown\ttest\n");
   EXPECT_EQ(data.name, "restaurants to laptops");
   EXPECT_THAT(data.labels, ElementsAre("down", "up"));
