@@ -66,5 +66,5 @@ def test_attention_that_does_not_fit_under_a_limit_is_refused(train_long):
 
 
 def test_trees_that_do_not_fit_are_refused(train_long):
-    done = train_long(1024, 2 << 30, 'mechanism = "structured.tree"')
+    done = train_long(1024, 1 << 30, 'mechanism = "structured.tree"\nscore = "dot"')
     one_line(done, "trees of 1024 words need", "task.max_length")
