@@ -18,6 +18,8 @@ DOCS = {
     "explanation": "Attention as explanation: measures of importance, and the audit's tests.",
     "alignment": "Word alignments read off the attention of a translation model.",
     "distributed": "Training, evaluation and prediction by several processes, on one machine or many.",
+    "ring": "One long sequence over several processes: exact, in memory that falls with their number.",
+    "scale": "What sums and passes between ranks cost, a model of it, and a forecast.",
     "results": "What was reached on real data and on tasks made for a mechanism, over seeds.",
     "performance": "Fused kernels beside PyTorch, torch.compile and others: every measured ratio.",
     "design": "The one idea, the layers, the numerical contract, and why things are as they are.",
