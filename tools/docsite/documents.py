@@ -26,6 +26,7 @@ DOCS = {
 }
 ROOTS = {
     "CONTRIBUTING": "How to add a score, a mechanism, a kind of task, a measure or a test.",
+    "SECURITY": "What is promised of files, reports and the server, and how to report a weakness.",
     "CHANGELOG": "What changed.",
 }
 _TITLES = {"guide": "Guides", "docs": "Docs", "examples": "Examples"}
