@@ -17,14 +17,14 @@ namespace {
 constexpr int kTag = 7;
 // Small enough to be sent without the receiver's part, so that a rank that ends does not leave
 // another in the middle of a long piece.
-constexpr std::size_t kPiece = 2048;
+constexpr std::size_t kLetterPiece = 2048;
 
 /// A letter in pieces: each begins with a byte that says whether more follow.
 std::vector<std::string> pieces_of(const std::string& text) {
   std::vector<std::string> pieces;
   std::size_t at = 0;
   do {
-    const std::size_t size = std::min(kPiece, text.size() - at);
+    const std::size_t size = std::min(kLetterPiece, text.size() - at);
     pieces.push_back((at + size < text.size() ? '+' : '.') + text.substr(at, size));
     at += size;
   } while (at < text.size());

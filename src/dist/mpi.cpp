@@ -98,7 +98,7 @@ class MpiGroup final : public Group {
 
 bool farewell = true;
 
-bool launched() {
+bool was_launched() {
   return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr || std::getenv("PMI_SIZE") != nullptr;
 }
 
@@ -118,7 +118,7 @@ void start_mpi() {
 }  // namespace
 
 Group& mpi_world() {
-  if (!launched()) return alone();
+  if (!was_launched()) return alone();
   static const bool started = (start_mpi(), true);
   static_cast<void>(started);
   static MpiGroup group;
@@ -129,7 +129,7 @@ void leave_without_farewell() { farewell = false; }
 
 bool is_rank() {
   int started = 0;
-  return launched() && MPI_Initialized(&started) == MPI_SUCCESS && started != 0;
+  return was_launched() && MPI_Initialized(&started) == MPI_SUCCESS && started != 0;
 }
 
 void abort_world(int code) {
