@@ -343,7 +343,7 @@ HWY_INLINE Cover score_tile(const ScoreSetup<T>& setup, Panel panel, const T* qu
   };
   const AttentionProblem& p = setup.p;
   if (p.score == Score::dot) {
-    constexpr std::int64_t kPart = 2 * kRows;
+    constexpr std::int64_t kPart = 2 * std::int64_t{kRows};
     for (std::int64_t first = 0; first < count;) {
       const std::int64_t part = count - first < 2 * kPart ? count - first : kPart;
       tile.keys.fetch(first, first + part);
