@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "base/hash.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
 
@@ -27,28 +28,26 @@ struct Told {
 
 /// One number for what must be the same everywhere.
 std::int64_t digest(const AttendOptions& options) {
-  std::uint64_t sum = 14695981039346656037u;  // FNV-1a
-  const auto add = [&](std::uint64_t x) {
-    for (int byte = 0; byte < 8; ++byte) sum = (sum ^ (x >> (8 * byte) & 255)) * 1099511628211u;
+  std::uint64_t hash = hash_text(options.score.id);
+  const auto add = [&](auto x) {
+    const auto bytes = std::bit_cast<std::array<char, sizeof x>>(x);
+    hash = hash_text({bytes.data(), bytes.size()}, hash);
   };
-  const auto add_number = [&](double x) { add(std::bit_cast<std::uint64_t>(x)); };
   const auto add_tensor = [&](const Tensor& x) {
-    if (!x.defined()) return add(0);
+    if (!x.defined()) return add('-');
     const Tensor numbers = x.detach().to(torch::kCPU, torch::kFloat64).contiguous();
-    for (std::int64_t i = 0; i < numbers.numel(); ++i)
-      add_number(numbers.const_data_ptr<double>()[i]);
+    for (std::int64_t i = 0; i < numbers.numel(); ++i) add(numbers.const_data_ptr<double>()[i]);
   };
-  for (const char letter : options.score.id) add(static_cast<std::uint64_t>(letter));
-  add(static_cast<std::uint64_t>(options.causal.corner));
-  add(static_cast<std::uint64_t>(options.causal.offset));
+  add(options.causal.corner);
+  add(options.causal.offset);
   for (const std::int64_t side : options.window.value_or(std::array<std::int64_t, 2>{-2, -2}))
-    add(static_cast<std::uint64_t>(side));
-  add_number(options.scale.value_or(0));
-  add_number(options.softcap.value_or(0));
+    add(side);
+  add(options.scale.value_or(0));
+  add(options.softcap.value_or(0));
   add_tensor(options.lengths);
   add_tensor(options.alibi);
-  return static_cast<std::int64_t>(sum >>
-                                   16);  // sums over ranks do not overflow: one adds, others 0
+  // Sums over ranks do not overflow: one adds, the others 0.
+  return static_cast<std::int64_t>(hash >> 16);
 }
 
 bool any_learns(std::initializer_list<Tensor> tensors) {
