@@ -96,15 +96,14 @@ void set_story(Example& example, const std::string& name, std::span<const Senten
   example.levels[name] = {std::move(lengths)};
 }
 
-std::vector<Placed> read_babi(const std::filesystem::path& file, const DataSource& source,
-                              FileNeeds needs) {
+void read_babi(const std::filesystem::path& file, const DataSource& source, FileNeeds needs,
+               const TakePlaced& take) {
   HEED_CHECK(
       !needs.split,
       "{}:1: a file of stories has no split column; give 'train' and 'test' instead of 'data'",
       file.string());
-  std::vector<Placed> examples;
   std::vector<StoryLine> story;
-  std::size_t number = 0, stories = 0;
+  std::size_t number = 0, stories = 0, questions = 0;
   const std::string text = read_unpacked(file);
   for (const std::string& raw : split(text, '\n')) {
     ++number;
@@ -125,11 +124,12 @@ std::vector<Placed> read_babi(const std::filesystem::path& file, const DataSourc
       continue;
     }
     HEED_CHECK(!story.empty(), "{}: a question without a story before it", where);
-    examples.push_back({.example = to_example(story, parsed, where, source), .line = number});
-    examples.back().example.group = fmt::format("story {}", stories);
+    Placed placed{.example = to_example(story, parsed, where, source), .line = number};
+    placed.here = source.share.has(questions++) || !needs.shared;
+    placed.example.group = fmt::format("story {}", stories);
+    take(std::move(placed));
   }
-  HEED_CHECK(!examples.empty(), "{}:1: there is no question in this file", file.string());
-  return examples;
+  HEED_CHECK(questions > 0, "{}:1: there is no question in this file", file.string());
 }
 
 }  // namespace heed

@@ -48,22 +48,20 @@ class ConllReader {
     if (universal) names_ = standard_columns();
   }
 
-  std::vector<Row> read(std::string_view text, std::span<const Column> wanted) {
-    std::vector<Row> rows;
+  void read(std::string_view text, std::span<const Column> wanted, const TakeRow& take) {
     std::size_t number = 0;
     for (const std::string& whole : split(text, '\n')) {
       const std::string line(trim(whole));
       ++number;
       if (line.empty()) {
-        finish(rows, wanted);
+        finish(wanted, take);
       } else if (block_.words.empty() && line.starts_with("# ")) {
         note(line.substr(1), number);
       } else if (!line.starts_with("-DOCSTART-")) {
         add(whole, number);
       }
     }
-    finish(rows, wanted);
-    return rows;
+    finish(wanted, take);
   }
 
  private:
@@ -114,7 +112,7 @@ class ConllReader {
     return join(values, " ");
   }
 
-  void finish(std::vector<Row>& rows, std::span<const Column> wanted) {
+  void finish(std::span<const Column> wanted, const TakeRow& take) {
     const Block block = std::exchange(block_, {});
     if (block.words.empty()) return;
     Row row{.line = block.line, .cells = {}};
@@ -125,7 +123,7 @@ class ConllReader {
                  "from 1, its name, or the key of a comment '# {} = …'",
                  at_line(file_, block.line), column.name, column.role, column.role);
     }
-    rows.push_back(std::move(row));
+    take(std::move(row));
   }
 
   const std::filesystem::path& file_;
@@ -135,9 +133,9 @@ class ConllReader {
 
 }  // namespace
 
-std::vector<Row> read_conll(std::string_view text, const std::filesystem::path& file,
-                            std::span<const Column> wanted, bool universal) {
-  return ConllReader(file, universal).read(text, wanted);
+void read_conll(std::string_view text, const std::filesystem::path& file,
+                std::span<const Column> wanted, bool universal, const TakeRow& take) {
+  ConllReader(file, universal).read(text, wanted, take);
 }
 
 }  // namespace heed

@@ -19,12 +19,19 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kBuiltin = "builtin:";
 
+/// What the columns of a kind say of its files, and whether ranks may each read a part of them.
+struct FileKind {
+  bool split = false, label = false, in_parts = false;
+};
+
+using Labels = std::span<const std::string* const>;
+
 /// Which examples are held out: the same share of each label as nearly as whole examples allow. A
 /// label keeps at least one training example.
-std::vector<bool> held_by_label(std::span<const Example> train, double fraction, Random& random) {
-  std::map<std::string, std::vector<std::size_t>> by_label;
-  for (std::size_t i = 0; i < train.size(); ++i) by_label[train[i].label].push_back(i);
-  std::vector<bool> held(train.size(), false);
+std::vector<bool> held_by_label(Labels labels, double fraction, Random& random) {
+  std::map<std::string_view, std::vector<std::size_t>> by_label;
+  for (std::size_t i = 0; i < labels.size(); ++i) by_label[*labels[i]].push_back(i);
+  std::vector<bool> held(labels.size(), false);
   double owed = 0;  // what rounding left over goes to the next label, so that the sum is right
   for (auto& [label, indices] : by_label) {
     random.shuffle(std::span(indices));
@@ -39,50 +46,85 @@ std::vector<bool> held_by_label(std::span<const Example> train, double fraction,
 
 /// The same by whole groups, whatever their labels: what is held out shares no story with what is
 /// learned from.
-std::vector<bool> held_by_group(std::span<const Example> train, double fraction, Random& random) {
-  std::vector<std::string> groups;
-  for (const Example& example : train) {
-    if (groups.empty() || groups.back() != example.group) groups.push_back(example.group);
+std::vector<bool> held_by_group(Labels of, double fraction, Random& random) {
+  std::vector<const std::string*> groups;
+  for (const std::string* group : of) {
+    if (groups.empty() || groups.back() != group) groups.push_back(group);
   }
   random.shuffle(std::span(groups));
   const auto share = static_cast<double>(groups.size()) * fraction;
   groups.resize(std::min(groups.size() - 1, static_cast<std::size_t>(std::floor(share + 0.5))));
-  const std::set<std::string> chosen(groups.begin(), groups.end());
+  const std::set<const std::string*> chosen(groups.begin(), groups.end());
   std::vector<bool> held;
-  for (const Example& example : train) held.push_back(chosen.contains(example.group));
+  for (const std::string* group : of) held.push_back(chosen.contains(group));
   return held;
 }
 
-/// Moves a share of `train` to `val`.
-void hold_out(std::vector<Example>& train, std::vector<Example>& val, double fraction,
-              std::uint64_t seed) {
-  Random random(seed);
-  const bool grouped = std::ranges::none_of(train, &std::string::empty, &Example::group);
-  const std::vector<bool> held = grouped && !train.empty() ? held_by_group(train, fraction, random)
-                                                           : held_by_label(train, fraction, random);
-  std::vector<Example> kept;
-  for (std::size_t i = 0; i < train.size(); ++i) {
-    (held[i] ? val : kept).push_back(std::move(train[i]));
-  }
-  train = std::move(kept);
-}
+/// What a file says of a part's examples, and those of them that are here.
+struct Part {
+  std::string name;
+  fs::path file = {};
+  std::vector<Example> examples = {};
+  Held held = {};                                            // its places are those of `examples`
+  std::vector<const std::string*> labels = {}, groups = {};  // of all; Parts has the words
+  std::vector<std::size_t> lines = {};
 
-/// The rows of each part, and the files they came from.
+  void add(Example example) {
+    held.places.push_back(held.size++);
+    examples.push_back(std::move(example));
+  }
+};
+
 struct Parts {
-  std::vector<Placed> train, val, test;
-  fs::path train_file, val_file, test_file;
+  Part train{.name = "train"}, val{.name = "val"}, test{.name = "test"};
+  std::set<std::string> words;
 
   /// Which part a split cell names.
-  std::vector<Placed>* named(std::string_view split) {
+  Part* named(std::string_view split) {
     const std::string name = lower(trim(split));
-    if (name == "train") return &train;
+    if (is_train(name)) return &train;
     if (name == "test") return &test;
     const bool is_val = name == "val" || name == "dev" || name == "valid" || name == "validation";
     return is_val ? &val : nullptr;
   }
+
+  void add(Part& part, Placed placed) {
+    Example& example = placed.example;
+    part.labels.push_back(&*words.insert(example.label).first);
+    part.groups.push_back(&*words.insert(example.group).first);
+    part.lines.push_back(placed.line);
+    part.held.hash = part.held.hash * 31 + placed.hash;
+    if (!placed.here) {
+      ++part.held.size;
+      return;
+    }
+    if (example.id.empty()) example.id = fmt::format("{}-{}", part.name, part.held.size + 1);
+    part.add(std::move(example));
+  }
+
+  /// Moves a share of `train` to `val`.
+  void hold_out(double fraction, std::uint64_t seed) {
+    Random random(seed);
+    const bool grouped = std::ranges::none_of(train.groups, &std::string::empty);
+    const std::vector<bool> held = grouped && !train.groups.empty()
+                                       ? held_by_group(train.groups, fraction, random)
+                                       : held_by_label(train.labels, fraction, random);
+    Part kept{.name = "train", .file = train.file};
+    kept.held.hash = train.held.hash;
+    std::size_t next = 0;  // of those here
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      Part& part = held[i] ? val : kept;
+      if (next < train.held.places.size() && train.held.places[next] == i) {
+        part.add(std::move(train.examples[next++]));
+      } else {
+        ++part.held.size;
+      }
+    }
+    train = std::move(kept);
+  }
 };
 
-Parts read_parts(const DataSource& source, const ReadPart& read, bool has_split) {
+Parts read_parts(const DataSource& source, const ReadPart& read, bool has_split, bool shared) {
   Parts parts;
   if (!source.data.empty()) {
     HEED_CHECK(has_split,
@@ -90,66 +132,60 @@ Parts read_parts(const DataSource& source, const ReadPart& read, bool has_split)
                "'val') instead of 'data'",
                source.kind);
     const fs::path file = find_file(source.data, source.base);
-    parts.train_file = parts.val_file = parts.test_file = file;
-    for (Placed& placed : read(file, source, {.label = true, .split = true})) {
-      auto* part = parts.named(placed.split);
+    parts.train.file = parts.val.file = parts.test.file = file;
+    const FileNeeds needs{.label = true, .split = true, .shared = shared};
+    read(file, source, needs, [&](Placed placed) {
+      Part* part = parts.named(placed.split);
       HEED_CHECK(part, "{}: split '{}' is unknown; one of train, val, test",
                  at_line(file, placed.line), placed.split);
-      part->push_back(std::move(placed));
-    }
-    HEED_CHECK(!parts.train.empty(),
+      parts.add(*part, std::move(placed));
+    });
+    HEED_CHECK(parts.train.held.size > 0,
                "{}:1: no row has split 'train'; the model has nothing to learn from",
                file.string());
     return parts;
   }
-  const auto read_part = [&](const std::string& name, fs::path& file, std::vector<Placed>& part) {
+  const auto read_part = [&](const std::string& name, Part& part, bool in_parts) {
     if (name.empty()) return;
-    file = find_file(name, source.base);
-    part = read(file, source, {.label = true, .split = false});
+    part.file = find_file(name, source.base);
+    read(part.file, source, {.label = true, .split = false, .shared = in_parts},
+         [&](Placed placed) { parts.add(part, std::move(placed)); });
   };
-  read_part(source.train, parts.train_file, parts.train);
-  read_part(source.val, parts.val_file, parts.val);
-  read_part(source.test, parts.test_file, parts.test);
+  read_part(source.train, parts.train, shared);
+  read_part(source.val, parts.val, false);
+  read_part(source.test, parts.test, false);
   return parts;
 }
 
-void check_labels(std::span<const Placed> part, std::string_view name, const fs::path& file,
-                  std::span<const std::string> labels) {
-  for (const Placed& placed : part) {
-    const bool known = std::ranges::binary_search(labels, placed.example.label);
-    HEED_CHECK(known, "{}: label '{}' of the {} part does not occur in the training part{}",
-               at_line(file, placed.line), placed.example.label, name,
-               suggestion(placed.example.label, labels));
+void check_labels(const Part& part, std::span<const std::string> labels) {
+  for (std::size_t i = 0; i < part.labels.size(); ++i) {
+    const std::string& label = *part.labels[i];
+    HEED_CHECK(std::ranges::binary_search(labels, label),
+               "{}: label '{}' of the {} part does not occur in the training part{}",
+               at_line(part.file, part.lines[i]), label, part.name, suggestion(label, labels));
   }
 }
 
-std::vector<Example> without_places(std::vector<Placed> part, std::string_view name) {
-  std::vector<Example> examples;
-  examples.reserve(part.size());
-  for (Placed& placed : part) {
-    examples.push_back(std::move(placed.example));
-    if (examples.back().id.empty())
-      examples.back().id = fmt::format("{}-{}", name, examples.size());
-  }
-  return examples;
-}
-
-Dataset load_files(const DataSource& source, const ReadPart& read, bool has_split, bool label) {
-  Parts parts = read_parts(source, read, has_split);
+Dataset load_files(const DataSource& source, const ReadPart& read, const FileKind& kind) {
+  const bool shared = kind.in_parts && source.share.ranks > 1;
+  Parts parts = read_parts(source, read, kind.split, shared);
   Dataset data;
-  data.name = parts.train_file.stem().string();
-  if (label) {
+  data.name = parts.train.file.stem().string();
+  if (kind.label) {
     std::set<std::string> labels;
-    for (const Placed& placed : parts.train) labels.insert(placed.example.label);
+    for (const std::string* label : parts.train.labels) labels.insert(*label);
     data.labels.assign(labels.begin(), labels.end());
-    check_labels(parts.val, "val", parts.val_file, data.labels);
-    check_labels(parts.test, "test", parts.test_file, data.labels);
+    check_labels(parts.val, data.labels);
+    check_labels(parts.test, data.labels);
   }
-  data.train = without_places(std::move(parts.train), "train");
-  data.val = without_places(std::move(parts.val), "val");
-  data.test = without_places(std::move(parts.test), "test");
-  if (data.val.empty() && source.val_fraction > 0) {
-    hold_out(data.train, data.val, source.val_fraction, source.seed);
+  const bool hold_out = parts.val.held.size == 0 && source.val_fraction > 0;
+  if (hold_out) parts.hold_out(source.val_fraction, source.seed);
+  data.train = std::move(parts.train.examples);
+  data.val = std::move(parts.val.examples);
+  data.test = std::move(parts.test.examples);
+  if (shared) {
+    data.train_held = std::move(parts.train.held);
+    if (hold_out) data.val_held = std::move(parts.val.held);  // else every rank has read it
   }
   return data;
 }
@@ -190,21 +226,29 @@ std::filesystem::path find_file(const std::string& name, const fs::path& base) {
   return path;
 }
 
+bool is_train(std::string_view split) { return lower(trim(split)) == "train"; }
+
 DataKind file_kind(std::string id, std::string doc, std::vector<std::string> columns,
-                   std::vector<InputInfo> inputs, ReadPart read) {
-  const bool has_split = contains(columns, "split"), label = contains(columns, "label");
+                   std::vector<InputInfo> inputs, ReadPart read, bool in_parts) {
+  const FileKind kind{.split = contains(columns, "split"),
+                      .label = contains(columns, "label"),
+                      .in_parts = in_parts};
   return {.id = std::move(id),
           .doc = std::move(doc),
           .columns = std::move(columns),
           .load =
               [=](const DataSource& source) {
-                Dataset data = load_files(source, read, has_split, label);
+                Dataset data = load_files(source, read, kind);
                 data.inputs = inputs;
                 return data;
               },
           .load_examples =
               [=](const std::string& file, const DataSource& source) {
-                return without_places(read(find_file(file, source.base), source, {}), "row");
+                Parts parts;
+                Part rows{.name = "row"};
+                read(find_file(file, source.base), source, {},
+                     [&](Placed placed) { parts.add(rows, std::move(placed)); });
+                return std::move(rows.examples);
               }};
 }
 
@@ -248,6 +292,11 @@ Dataset load_dataset(const DataSource& source) {
   HEED_CHECK(source.max_length >= 0, "max_length: {} is negative; give 0 for no limit",
              source.max_length);
   const DataKind& kind = data_kind(source.kind);
+  if (source.share.ranks > 1 && !(source.source.empty() && source.human.empty())) {
+    DataSource whole = source;  // texts are compared with all others there
+    whole.share = {};
+    return load_dataset(whole);
+  }
   if (!source.source.empty() && kind.id != "recommend") return load_transfer(source);
   Dataset data = source.data.starts_with(kBuiltin) ? load_builtin(source) : kind.load(source);
   add_human_attention(data, source);

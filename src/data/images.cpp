@@ -89,7 +89,7 @@ fs::path labels_beside(const fs::path& images) {
   return images.parent_path() / name;
 }
 
-std::vector<Placed> read_idx(const fs::path& file, FileNeeds needs) {
+void read_idx(const fs::path& file, FileNeeds needs, const TakePlaced& take) {
   const Idx images(file, 3);
   std::optional<Idx> labels;
   const fs::path beside = labels_beside(file);
@@ -99,25 +99,22 @@ std::vector<Placed> read_idx(const fs::path& file, FileNeeds needs) {
   HEED_CHECK(!labels || labels->sizes[0] == images.sizes[0], "{}: {} labels for {} images of {}",
              beside.string(), labels->sizes[0], images.sizes[0], file.string());
   const std::size_t pixels = images.sizes[1] * images.sizes[2];
-  std::vector<Placed> examples;
   for (std::size_t i = 0; i < images.sizes[0]; ++i) {
     Placed placed{.example = {}, .split = "", .line = i + 1};
     set_image(placed.example, images.sizes[2], images.sizes[1], 1,
               std::string_view(images.bytes).substr(i * pixels, pixels));
     if (labels) placed.example.label = std::to_string(static_cast<unsigned char>(labels->bytes[i]));
-    examples.push_back(std::move(placed));
+    take(std::move(placed));
   }
-  return examples;
 }
 
 /// A table whose column `file` names a PNG, relative to the table's folder.
-std::vector<Placed> read_png_table(const fs::path& file, const DataSource& source, FileNeeds needs,
-                                   const std::vector<std::string>& roles) {
+void read_png_table(const fs::path& file, const DataSource& source, FileNeeds needs,
+                    const std::vector<std::string>& roles, const TakePlaced& take) {
   std::vector<std::string> required = {"file"};
   if (needs.label) required.push_back(roles[1]);
   if (needs.split) required.emplace_back("split");
   const std::vector<Column> columns = wanted_columns(source, roles, required);
-  std::vector<Placed> examples;
   for (const Row& row : read_table(file, columns)) {
     const std::string where = at_line(file, row.line);
     const auto cell = [&](std::size_t column) {
@@ -145,9 +142,8 @@ std::vector<Placed> read_png_table(const fs::path& file, const DataSource& sourc
     const metrics::Image image = metrics::read_image(png);
     set_image(placed.example, image.width, image.height, image.channels,
               {reinterpret_cast<const char*>(image.pixels.data()), image.pixels.size()});
-    examples.push_back(std::move(placed));
+    take(std::move(placed));
   }
-  return examples;
 }
 
 /// Every picture must be as large as the first. Their rows leave the examples for the grid.
@@ -170,13 +166,13 @@ void take_grid(std::vector<Example>& examples, InputInfo& info) {
 DataKind picture_kind(std::string id, std::string doc, const std::vector<std::string>& columns) {
   DataKind kind = file_kind(
       std::move(id), std::move(doc), columns, {{.name = "image"}},
-      [=](const fs::path& file, const DataSource& source, FileNeeds needs) {
-        if (!is_idx(file)) return read_png_table(file, source, needs, columns);
+      [=](const fs::path& file, const DataSource& source, FileNeeds needs, const TakePlaced& take) {
+        if (!is_idx(file)) return read_png_table(file, source, needs, columns, take);
         HEED_CHECK(columns[1] == "label", "{}: idx files hold labels; their kind is 'image'",
                    file.string());
         HEED_CHECK(!needs.split, "{}: an idx file has no split; give 'train' (and 'val', 'test')",
                    file.string());
-        return read_idx(file, needs);
+        read_idx(file, needs, take);
       });
   kind.load = [load = kind.load](const DataSource& source) {
     HEED_CHECK(source.max_length == 0, "task: max_length cuts texts; a picture is whole");

@@ -1,6 +1,7 @@
 // Parallel text: two files, line i of one translates line i of the other.
 #include <algorithm>
 
+#include "base/hash.hpp"
 #include "data/gzip.hpp"
 #include "data/parts.hpp"
 #include "heed/base/error.hpp"
@@ -77,7 +78,8 @@ std::vector<std::pair<std::size_t, std::size_t>> parse_links(std::string_view te
   return links;
 }
 
-std::vector<Placed> read_parallel(const fs::path& file, const DataSource& source, FileNeeds needs) {
+void read_parallel(const fs::path& file, const DataSource& source, FileNeeds needs,
+                   const TakePlaced& take) {
   HEED_CHECK(!needs.split, "{}: lines of text have no split; give 'train' and 'test' (and 'val')",
              file.string());
   const std::vector<std::string> text = lines_of(file);
@@ -87,9 +89,16 @@ std::vector<Placed> read_parallel(const fs::path& file, const DataSource& source
              file.string());
   const std::vector<std::string> target = beside("target", file, source, text.size(), needs.label);
   const std::vector<std::string> links = beside("links", file, source, text.size(), false);
-  std::vector<Placed> examples;
   for (std::size_t i = 0; i < text.size(); ++i) {
     Placed placed{.example = {}, .split = "", .line = i + 1};
+    if (needs.shared) {
+      placed.hash = hash_text(target.empty() ? "" : target[i], hash_text(text[i]));
+      placed.here = source.share.has(i);
+    }
+    if (!placed.here) {
+      take(std::move(placed));
+      continue;
+    }
     Example& example = placed.example;
     example.inputs["text"] = words_of(text[i], source);
     if (!target.empty()) example.target = words_of(target[i], source);
@@ -106,9 +115,8 @@ std::vector<Placed> read_parallel(const fs::path& file, const DataSource& source
     }
     example.inputs["text"].resize(kept(example.inputs["text"].size(), source));
     example.target.resize(kept(example.target.size(), source));
-    examples.push_back(std::move(placed));
+    take(std::move(placed));
   }
-  return examples;
 }
 
 }  // namespace heed

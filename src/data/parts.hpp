@@ -12,28 +12,37 @@ struct Placed {
   Example example;
   std::string split;
   std::size_t line = 0;
+  bool here = true;        // false: another rank has it; only its label is known
+  std::uint64_t hash = 0;  // of what the file says of it, where ranks read parts
 };
+
+using TakePlaced = std::function<void(Placed)>;
 
 /// What a file must have: to learn from it answers are needed, to answer it they are not.
 struct FileNeeds {
   bool label = false;  // or whatever the kind answers with
   bool split = false;
+  bool shared = false;  // the ranks may each read their part
 };
 
-using ReadPart =
-    std::function<std::vector<Placed>(const std::filesystem::path&, const DataSource&, FileNeeds)>;
+/// Gives the examples of a file, one after the other.
+using ReadPart = std::function<void(const std::filesystem::path&, const DataSource&, FileNeeds,
+                                    const TakePlaced&)>;
 
 /// A kind whose files hold one example after another: `data` with a split column (where `split` is
-/// a column of the kind), or a file a part.
+/// a column of the kind), or a file a part. `in_parts`: `read` heeds FileNeeds::shared.
 DataKind file_kind(std::string id, std::string doc, std::vector<std::string> columns,
-                   std::vector<InputInfo> inputs, ReadPart read);
+                   std::vector<InputInfo> inputs, ReadPart read, bool in_parts = false);
+
+/// Of a split cell.
+bool is_train(std::string_view split);
 
 /// The kinds whose examples are rows of a table.
 std::vector<DataKind> table_kinds();
 
 /// Lines of text, with those of the file whose name ends as `source.columns` says of the target.
-std::vector<Placed> read_parallel(const std::filesystem::path& file, const DataSource& source,
-                                  FileNeeds needs);
+void read_parallel(const std::filesystem::path& file, const DataSource& source, FileNeeds needs,
+                   const TakePlaced& take);
 
 /// Points "x y; x y" (or a line each), two finite numbers a point.
 Values parse_points(std::string_view text, const std::string& where);

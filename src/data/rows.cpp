@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/hash.hpp"
 #include "data/gzip.hpp"
 #include "data/parts.hpp"
 #include "data/stories.hpp"
@@ -212,26 +213,35 @@ struct TableKind {
   std::string answer = "label";  // the role of what is learned
   std::string more = {};         // a role that rows may have besides
   /// Reads files that are no table.
-  std::vector<Placed> (*plain)(const fs::path&, const DataSource&, FileNeeds) = nullptr;
+  void (*plain)(const fs::path&, const DataSource&, FileNeeds, const TakePlaced&) = nullptr;
 };
 
-std::vector<Placed> read_rows(const fs::path& file, const DataSource& source, FileNeeds needs,
-                              std::span<const std::string> roles, const TableKind& kind) {
+std::uint64_t hash_cells(const Row& row) {
+  std::uint64_t hash = hash_text("");
+  for (const auto& cell : row.cells) hash = hash_text("\t", hash_text(cell.value_or(""), hash));
+  return hash;
+}
+
+void read_rows(const fs::path& file, const DataSource& source, FileNeeds needs,
+               std::span<const std::string> roles, const TableKind& kind, const TakePlaced& take) {
   std::vector<std::string> required = kind.inputs;
   if (needs.label) required.push_back(kind.answer);
   if (needs.split) required.emplace_back("split");
   const std::vector<Column> columns = wanted_columns(source, roles, required);
-  std::vector<Placed> examples;
-  for (const Row& row : read_table(file, columns)) {
+  std::size_t number = 0;
+  for_each_row(file, columns, [&](const Row& row) {
     const Cells cells(at_line(file, row.line), row, columns, source, " or remove the row");
     Placed placed{.example = {}, .split = cells.text("split"), .line = row.line};
     placed.example.id = cells.text("id");  // an empty one is numbered in its part
     if (needs.label) cells.needed(kind.answer);
     if (kind.answer == "label") placed.example.label = cells.text("label");
-    kind.read(cells, placed.example);
-    examples.push_back(std::move(placed));
-  }
-  return examples;
+    if (needs.shared) {
+      placed.here = source.share.has(number++) || (needs.split && !is_train(placed.split));
+      placed.hash = hash_cells(row);
+    }
+    if (placed.here) kind.read(cells, placed.example);
+    take(std::move(placed));
+  });
 }
 
 DataKind table_kind(const TableKind& kind) {
@@ -239,11 +249,13 @@ DataKind table_kind(const TableKind& kind) {
   roles.push_back(kind.answer);
   for (const char* role : {"split", "rationale", "id"}) roles.emplace_back(role);
   if (!kind.more.empty()) roles.push_back(kind.more);
-  return file_kind(kind.id, kind.doc, roles, kind.infos,
-                   [=](const fs::path& file, const DataSource& source, FileNeeds needs) {
-                     if (kind.plain && !is_table(file)) return kind.plain(file, source, needs);
-                     return read_rows(file, source, needs, roles, kind);
-                   });
+  return file_kind(
+      kind.id, kind.doc, roles, kind.infos,
+      [=](const fs::path& file, const DataSource& source, FileNeeds needs, const TakePlaced& take) {
+        if (kind.plain && !is_table(file)) return kind.plain(file, source, needs, take);
+        read_rows(file, source, needs, roles, kind, take);
+      },
+      /*in_parts=*/true);
 }
 
 const std::vector<TableKind>& tables() {

@@ -42,15 +42,12 @@ std::vector<std::pair<std::size_t, std::size_t>> cut_links(
 Segmenter::Segmenter(std::string model, std::string_view source)
     : model_(std::move(model)), subwords_(model_, source) {}
 
-std::shared_ptr<const Segmenter> Segmenter::learn(std::span<const Example> examples,
-                                                  std::int64_t size) {
+std::shared_ptr<const Segmenter> Segmenter::learn(const WordCounts& counts, std::int64_t size) {
   std::vector<std::string> lines;
-  for (const Example& example : examples) {
-    for (const auto& [name, words] : example.inputs) lines.push_back(join(words, " "));
-    if (!example.target.empty()) lines.push_back(join(example.target, " "));
-  }
+  for (const auto& [word, count] : counts) lines.push_back(fmt::format("{}\t{}", word, count));
   return std::make_shared<Segmenter>(
-      train_subwords(lines, {.size = static_cast<std::size_t>(size)}), "task.subwords");
+      train_subwords(lines, {.size = static_cast<std::size_t>(size), .counted = true}),
+      "task.subwords");
 }
 
 std::vector<std::string> Segmenter::cut(std::span<const std::string> words) const {

@@ -17,7 +17,7 @@ void set_story(Example& example, const std::string& name, std::span<const Senten
                std::size_t max_length);
 
 /// The questions of a file in the format of the bAbI tasks.
-std::vector<Placed> read_babi(const std::filesystem::path& file, const DataSource& source,
-                              FileNeeds needs);
+void read_babi(const std::filesystem::path& file, const DataSource& source, FileNeeds needs,
+               const TakePlaced& take);
 
 }  // namespace heed

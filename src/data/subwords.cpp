@@ -51,6 +51,7 @@ std::string train_subwords(std::span<const std::string> lines, const SubwordOpti
   // One thread and all lines: the pieces then depend on nothing but the text.
   const std::unordered_map<std::string, std::string> settings = {
       {"model_type", options.kind},
+      {"input_format", options.counted ? "tsv" : "text"},
       {"vocab_size", fmt::format("{}", options.size)},
       {"character_coverage", fmt::format("{}", options.coverage)},
       {"normalization_rule_name", "identity"},

@@ -84,19 +84,17 @@ void check_width(const std::string& where, std::size_t cells, std::size_t column
              cells == 1 ? "" : "s", columns);
 }
 
-std::vector<Row> read_tsv(std::string_view rest, const fs::path& file,
-                          std::span<const Column> wanted) {
+void read_tsv(std::string_view rest, const fs::path& file, std::span<const Column> wanted,
+              const TakeRow& take) {
   const std::vector<std::string> header = split(take_line(rest), '\t');
   const auto places = locate(header, wanted, at_line(file, 1));
-  std::vector<Row> rows;
   for (std::size_t number = 2; !rest.empty(); ++number) {
     const std::string_view line = take_line(rest);
     if (line.empty()) continue;
     std::vector<std::string> cells = split(line, '\t');
     check_width(at_line(file, number), cells.size(), header.size());
-    rows.push_back(pick_cells(std::move(cells), number, places));
+    take(pick_cells(std::move(cells), number, places));
   }
-  return rows;
 }
 
 /// Takes a record off `rest`; `line` is moved to the line after it. As in RFC 4180, save that a
@@ -143,20 +141,18 @@ std::vector<std::string> take_csv_record(std::string_view& rest, std::size_t& li
   }
 }
 
-std::vector<Row> read_csv(std::string_view rest, const fs::path& file,
-                          std::span<const Column> wanted) {
+void read_csv(std::string_view rest, const fs::path& file, std::span<const Column> wanted,
+              const TakeRow& take) {
   std::size_t line = 1;
   const std::vector<std::string> header = take_csv_record(rest, line, file);
   const auto places = locate(header, wanted, at_line(file, 1));
-  std::vector<Row> rows;
   while (!rest.empty()) {
     const std::size_t start = line;
     std::vector<std::string> cells = take_csv_record(rest, line, file);
     if (cells.size() == 1 && cells[0].empty()) continue;
     check_width(at_line(file, start), cells.size(), header.size());
-    rows.push_back(pick_cells(std::move(cells), start, places));
+    take(pick_cells(std::move(cells), start, places));
   }
-  return rows;
 }
 
 bool are_numbers(const json& value) {
@@ -202,15 +198,13 @@ Row read_object(std::string_view line, const std::string& where, std::size_t num
   return row;
 }
 
-std::vector<Row> read_jsonl(std::string_view rest, const fs::path& file,
-                            std::span<const Column> wanted) {
-  std::vector<Row> rows;
+void read_jsonl(std::string_view rest, const fs::path& file, std::span<const Column> wanted,
+                const TakeRow& take) {
   for (std::size_t number = 1; !rest.empty(); ++number) {
     const std::string_view line = take_line(rest);
     if (trim(line).empty()) continue;
-    rows.push_back(read_object(line, at_line(file, number), number, wanted));
+    take(read_object(line, at_line(file, number), number, wanted));
   }
-  return rows;
 }
 
 }  // namespace
@@ -249,7 +243,7 @@ bool is_table(const fs::path& file) {
   return kEndings.contains(format_ending(file));
 }
 
-std::vector<Row> read_table(const fs::path& file, std::span<const Column> wanted) {
+void for_each_row(const fs::path& file, std::span<const Column> wanted, const TakeRow& take) {
   const std::string ending = format_ending(file);
   const bool tsv = ending == ".tsv", csv = ending == ".csv", conllu = ending == ".conllu";
   const bool conll = conllu || ending == ".conll";
@@ -263,11 +257,26 @@ std::vector<Row> read_table(const fs::path& file, std::span<const Column> wanted
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   HEED_CHECK(!trim(text).empty(), "{}:1: the file is empty; a header and rows are needed",
              file.string());
-  std::vector<Row> rows = tsv     ? read_tsv(text, file, wanted)
-                          : csv   ? read_csv(text, file, wanted)
-                          : conll ? read_conll(text, file, wanted, conllu)
-                                  : read_jsonl(text, file, wanted);
-  HEED_CHECK(!rows.empty(), "{}:1: only a header; at least one row is needed", file.string());
+  bool any = false;
+  const TakeRow take_one = [&](Row row) {
+    any = true;
+    take(std::move(row));
+  };
+  if (tsv) {
+    read_tsv(text, file, wanted, take_one);
+  } else if (csv) {
+    read_csv(text, file, wanted, take_one);
+  } else if (conll) {
+    read_conll(text, file, wanted, conllu, take_one);
+  } else {
+    read_jsonl(text, file, wanted, take_one);
+  }
+  HEED_CHECK(any, "{}:1: only a header; at least one row is needed", file.string());
+}
+
+std::vector<Row> read_table(const fs::path& file, std::span<const Column> wanted) {
+  std::vector<Row> rows;
+  for_each_row(file, wanted, [&](Row row) { rows.push_back(std::move(row)); });
   return rows;
 }
 

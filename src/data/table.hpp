@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,15 +29,20 @@ struct Row {
 /// ends); null is none. InputError "FILE:LINE: …" on anything else, and when there is no row.
 std::vector<Row> read_table(const std::filesystem::path& file, std::span<const Column> wanted);
 
+using TakeRow = std::function<void(Row)>;
+/// The same, a row at a time.
+void for_each_row(const std::filesystem::path& file, std::span<const Column> wanted,
+                  const TakeRow& take);
+
 /// True for the endings that read_table knows, packed or not.
 bool is_table(const std::filesystem::path& file);
 
-/// A row a sentence of a file with a word a line. A wanted column is named by its number from 1, by
-/// its name (of CoNLL-U, when `universal`, or from "# global.columns = …"), or by the key of a
-/// comment "# key = value" before the sentence. Its words are joined by spaces; a label, split or
+/// Gives a row a sentence of a file with a word a line. A wanted column is named by its number from
+/// 1, by its name (of CoNLL-U, when `universal`, or from "# global.columns = …"), or by the key of
+/// a comment "# key = value" before the sentence. Its words are joined by spaces; a label, split or
 /// id is that of the first word; a rationale of tags is 0 for O and _, and 1 for B-… and I-….
-std::vector<Row> read_conll(std::string_view text, const std::filesystem::path& file,
-                            std::span<const Column> wanted, bool universal);
+void read_conll(std::string_view text, const std::filesystem::path& file,
+                std::span<const Column> wanted, bool universal, const TakeRow& take);
 
 /// "FILE:LINE", for messages.
 std::string at_line(const std::filesystem::path& file, std::size_t line);

@@ -15,6 +15,24 @@ constexpr std::string_view kFormat = "heed.vocabulary.1";
 
 }  // namespace
 
+WordCounts count_words(std::span<const Example> examples) {
+  WordCounts counts;
+  for (const Example& example : examples) {
+    for (const auto& [name, tokens] : example.inputs) {
+      for (const std::string& token : tokens) ++counts[token];
+    }
+  }
+  return counts;
+}
+
+WordCounts count_targets(std::span<const Example> examples) {
+  WordCounts counts;
+  for (const Example& example : examples) {
+    for (const std::string& token : example.target) ++counts[token];
+  }
+  return counts;
+}
+
 Vocabulary::Vocabulary(std::vector<std::string> words) : words_(std::move(words)) {
   ids_.reserve(words_.size());
   for (std::size_t i = 0; i < words_.size(); ++i) {
@@ -24,8 +42,7 @@ Vocabulary::Vocabulary(std::vector<std::string> words) : words_(std::move(words)
   }
 }
 
-Vocabulary Vocabulary::from_counts(const std::map<std::string, std::int64_t>& counts,
-                                   const VocabularyOptions& options) {
+Vocabulary Vocabulary::from_counts(const WordCounts& counts, const VocabularyOptions& options) {
   std::vector<std::pair<std::string, std::int64_t>> kept;
   for (const auto& [word, count] : counts) {
     if (count >= options.min_count) kept.emplace_back(word, count);
@@ -36,26 +53,6 @@ Vocabulary Vocabulary::from_counts(const std::map<std::string, std::int64_t>& co
   std::vector<std::string> words;
   for (auto& [word, count] : kept) words.push_back(std::move(word));
   return Vocabulary(std::move(words));
-}
-
-Vocabulary Vocabulary::from_examples(std::span<const Example> examples,
-                                     const VocabularyOptions& options) {
-  std::map<std::string, std::int64_t> counts;
-  for (const Example& example : examples) {
-    for (const auto& [name, tokens] : example.inputs) {
-      for (const std::string& token : tokens) ++counts[token];
-    }
-  }
-  return from_counts(counts, options);
-}
-
-Vocabulary Vocabulary::from_targets(std::span<const Example> examples,
-                                    const VocabularyOptions& options) {
-  std::map<std::string, std::int64_t> counts;
-  for (const Example& example : examples) {
-    for (const std::string& token : example.target) ++counts[token];
-  }
-  return from_counts(counts, options);
 }
 
 std::int64_t Vocabulary::id(std::string_view word) const {

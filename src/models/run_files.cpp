@@ -42,14 +42,33 @@ void restore_state(torch::nn::Module& model, const std::map<std::string, Tensor>
   }
 }
 
-DataInfo data_info(const Config& config, const Dataset& data) {
+namespace {
+
+/// The counts of all ranks together, where each has read a part.
+WordCounts added(const WordCounts& own, const Dataset& data, dist::Group& group) {
+  if (data.train_held.size == 0) return own;
+  WordCounts counts;
+  for (const std::string& text : group.gather(Json(own).dump())) {
+    for (const auto& [word, count] : Json::parse(text).get<WordCounts>()) counts[word] += count;
+  }
+  return counts;
+}
+
+}  // namespace
+
+DataInfo data_info(const Config& config, const Dataset& data, dist::Group& group) {
   DataInfo info{.labels = data.labels, .vocabulary = {}, .inputs = data.inputs};
   info.graph = data.graph;
-  if (config.task.subwords > 0) info.segmenter = Segmenter::learn(data.train, config.task.subwords);
+  if (config.task.subwords > 0) {
+    WordCounts words = count_words(data.train);
+    for (const auto& [word, count] : count_targets(data.train)) words[word] += count;
+    info.segmenter = Segmenter::learn(added(words, data, group), config.task.subwords);
+  }
   const std::vector<Example> train = data.graph ? data.graph->nodes : info.seen(data.train);
   const VocabularyOptions options{.min_count = config.task.min_count};
-  info.vocabulary = Vocabulary::from_examples(train, options);
-  info.target_vocabulary = Vocabulary::from_targets(train, options);
+  info.vocabulary = Vocabulary::from_counts(added(count_words(train), data, group), options);
+  info.target_vocabulary =
+      Vocabulary::from_counts(added(count_targets(train), data, group), options);
   return info;
 }
 

@@ -4,13 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.hpp"
-#include "train/sharing.hpp"
 #include "train/supervise.hpp"
 
 namespace heed {
 
 double BatchLoss::learn(const Indices& batch, double parts) {
-  const Indices own = own_part_of(batch);
+  const Indices own = examples_.own(batch);
   const double share = static_cast<double>(own.size()) / static_cast<double>(batch.size());
   Tensor loss;
   double sum = 0;
@@ -32,16 +31,11 @@ double BatchLoss::learn(const Indices& batch, double parts) {
   return agreed.front();
 }
 
-BatchLoss::Indices BatchLoss::own_part_of(const Indices& batch) const {
-  if (run_.model->whole()) return group_.first() ? batch : Indices();
-  return own_part(batch, group_);
-}
-
 // The task's loss, the terms the modules ask for, and the loss of their random choices, whose
 // reward is what each example's own loss lacks: means over this rank's part, which weighed by its
 // size add up to those over the batch. And the sum of the task's losses.
 std::pair<Tensor, double> BatchLoss::loss_of(const Indices& own, const Indices& batch) {
-  const Batch part = collate(examples_, own, run_.info);
+  const Batch part = collate(examples_.here(), examples_.places(own), run_.info);
   const bool supervised = run_.config.train.supervise > 0;
   Trace trace = supervised ? Trace::differentiable() : Trace();
   Tensor each = run_.model->losses(part, trace);
@@ -57,11 +51,11 @@ std::pair<Tensor, double> BatchLoss::loss_of(const Indices& own, const Indices& 
 
 Tensor BatchLoss::supervision(const Trace& trace, const Batch& part, const Indices& batch) {
   const Config& config = run_.config;
-  const Tensor pull = attention_loss(trace, part, examples_, config.train, [this](auto counts) {
-    return group_.size() > 1 ? count_over_ranks(counts) : counts;
-  });
+  const Tensor pull = attention_loss(
+      trace, part, examples_.here(), config.train,
+      [this](auto counts) { return group_.size() > 1 ? count_over_ranks(counts) : counts; });
   const bool told = std::ranges::any_of(
-      part.indices, [&](std::size_t index) { return has_gold(examples_[index]); });
+      part.indices, [&](std::size_t index) { return has_gold(examples_.here()[index]); });
   HEED_CHECK(pull.defined() || !told,
              "train.supervise: the data has no gold attention for an input that mechanism '{}' "
              "looks at",
@@ -75,7 +69,7 @@ Tensor BatchLoss::supervision(const Trace& trace, const Batch& part, const Indic
 // In the mean.
 double BatchLoss::answers_each(const Indices& indices) const {
   double answers = 0;
-  for (const std::size_t index : indices) answers += run_.model->answers_in(examples_[index]);
+  for (const std::size_t index : indices) answers += examples_.answers_in(index);
   return answers / static_cast<double>(indices.size());
 }
 

@@ -5,6 +5,7 @@
 #include "heed/attention/reinforce.hpp"
 #include "heed/dist/group.hpp"
 #include "heed/models/task_model.hpp"
+#include "train/example_share.hpp"
 
 namespace heed {
 
@@ -15,7 +16,7 @@ class BatchLoss {
   using Indices = std::vector<std::size_t>;
 
   /// Looks at `run` and `examples` when it learns; they must outlive it.
-  BatchLoss(const LoadedRun& run, const std::vector<Example>& examples, dist::Group& group)
+  BatchLoss(const LoadedRun& run, const ExampleShare& examples, dist::Group& group)
       : run_(run), examples_(examples), group_(group) {}
 
   /// Adds this rank's gradients of the batch's loss, divided by `parts`, to those of the model.
@@ -26,14 +27,13 @@ class BatchLoss {
   torch::nn::Module& baseline() { return *reinforce_; }
 
  private:
-  Indices own_part_of(const Indices& batch) const;
   std::pair<Tensor, double> loss_of(const Indices& own, const Indices& batch);
   Tensor supervision(const Trace& trace, const Batch& part, const Indices& batch);
   double answers_each(const Indices& indices) const;
   std::vector<std::int64_t> count_over_ranks(const std::vector<std::int64_t>& own);
 
   const LoadedRun& run_;
-  const std::vector<Example>& examples_;
+  const ExampleShare& examples_;
   dist::Group& group_;
   Reinforce reinforce_;
 };

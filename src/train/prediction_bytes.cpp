@@ -1,84 +1,9 @@
 #include "train/prediction_bytes.hpp"
 
-#include <cstring>
-#include <type_traits>
-
-#include "heed/base/error.hpp"
+#include "train/bytes.hpp"
 
 namespace heed {
 namespace {
-
-class ByteWriter {
- public:
-  std::string take() { return std::move(bytes_); }
-
-  template <class T>
-  requires std::is_arithmetic_v<T>
-  void put(T number) { bytes_.append(reinterpret_cast<const char*>(&number), sizeof(T)); }
-  void put(const std::string& text) {
-    put(text.size());
-    bytes_ += text;
-  }
-  template <class T>
-  void put(const std::vector<T>& items) {
-    put(items.size());
-    for (const T& item : items) put(item);
-  }
-  void put(const Tensor& tensor) {
-    put(tensor.defined());
-    if (!tensor.defined()) return;
-    const Tensor whole = tensor.contiguous();
-    put(static_cast<int>(whole.scalar_type()));
-    put(whole.sizes().vec());
-    put(std::string(static_cast<const char*>(whole.const_data_ptr()), whole.nbytes()));
-  }
-
- private:
-  std::string bytes_;
-};
-
-class ByteReader {
- public:
-  explicit ByteReader(const std::string& bytes) : bytes_(bytes) {}
-  bool at_end() const { return place_ == bytes_.size(); }
-
-  template <class T>
-  requires std::is_arithmetic_v<T>
-  void get(T& number) { std::memcpy(&number, take(sizeof(T)).data(), sizeof(T)); }
-  void get(std::string& text) {
-    std::size_t size = 0;
-    get(size);
-    text = take(size);
-  }
-  template <class T>
-  void get(std::vector<T>& items) {
-    std::size_t size = 0;
-    get(size);
-    for (std::size_t i = 0; i < size; ++i) get(items.emplace_back());
-  }
-  void get(Tensor& tensor) {
-    bool defined = false;
-    get(defined);
-    if (!defined) return;
-    int type = 0;
-    std::vector<std::int64_t> sizes;
-    std::string bytes;
-    get(type);
-    get(sizes);
-    get(bytes);
-    tensor = torch::from_blob(bytes.data(), sizes, static_cast<torch::ScalarType>(type)).clone();
-  }
-
- private:
-  std::string_view take(std::size_t size) {
-    HEED_CHECK(size <= bytes_.size() - place_, "another rank sent predictions that end early");
-    place_ += size;
-    return std::string_view(bytes_).substr(place_ - size, size);
-  }
-
-  const std::string& bytes_;
-  std::size_t place_ = 0;
-};
 
 // One list of members serves both directions.
 template <class Map, class Visit>

@@ -58,13 +58,22 @@ void check_alike(const std::vector<std::pair<std::string, std::string>>& things,
   }
 }
 
+bool anyone(bool mine, dist::Group& group) {
+  std::vector<std::int64_t> count = {mine ? 1 : 0};
+  group.sum(count)->wait();
+  return count.front() > 0;
+}
+
 std::string digest(const Dataset& data) {
-  std::uint64_t hash = hash_text("");
-  for (const auto* part : {&data.train, &data.val, &data.test}) {
-    for (const Example& example : *part) hash = hash_example(example, hash);
+  const Held& held = data.train_held;
+  std::uint64_t hash = hash_text(fmt::format("{:016x}", held.hash));
+  const std::span<const Example> train =
+      held.size > 0 ? std::span<const Example>() : std::span(data.train);
+  for (const std::span<const Example> part : {train, std::span(data.val), std::span(data.test)}) {
+    for (const Example& example : part) hash = hash_example(example, hash);
   }
-  return fmt::format("{} {} {} {:016x}", data.train.size(), data.val.size(), data.test.size(),
-                     hash);
+  return fmt::format("{} {} {} {:016x}", held.size > 0 ? held.size : data.train.size(),
+                     data.val.size(), data.test.size(), hash);
 }
 
 std::string digest(const NamedTensors& tensors) {

@@ -21,6 +21,9 @@ void set_to_first(const NamedTensors& tensors, dist::Group& group);
 void check_alike(const std::vector<std::pair<std::string, std::string>>& things,
                  dist::Group& group);
 
+/// Whether any rank says so.
+bool anyone(bool mine, dist::Group& group);
+
 /// A short text that differs for different data.
 std::string digest(const Dataset& data);
 /// The same of what a model consists of, its numbers aside.

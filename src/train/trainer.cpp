@@ -13,6 +13,7 @@
 #include "heed/train/evaluation.hpp"
 #include "train/batch_loss.hpp"
 #include "train/checkpoint.hpp"
+#include "train/example_share.hpp"
 #include "train/gradient_sum.hpp"
 #include "train/sharing.hpp"
 #include "train/supervise.hpp"
@@ -57,21 +58,27 @@ class Trainer {
           const MakeModel& make, dist::Group& group)
       : files_{out}, config_(with_absolute_paths(config)), observer_(observer), group_(group) {
     if (group_.first()) check_folder(config_, files_, resume);
-    data_ = load_dataset(config.task.source);
+    DataSource source = config.task.source;
+    source.share = {.rank = static_cast<std::size_t>(group_.rank()),
+                    .ranks = static_cast<std::size_t>(group_.size())};
+    data_ = load_dataset(source);
+    complete(data_.val, data_.val_held, group_);
     HEED_CHECK(!data_.val.empty(), "{}: there is no validation part; set task.val_fraction above 0",
                config_.task.source.data);
-    HEED_CHECK(config_.train.supervise == 0 || std::ranges::any_of(data_.train, has_gold),
-               "train.supervise: the training part has no gold attention; a rationale column, "
-               "links or task.human give it");
+    HEED_CHECK(
+        config_.train.supervise == 0 || anyone(std::ranges::any_of(data_.train, has_gold), group_),
+        "train.supervise: the training part has no gold attention; a rationale column, "
+        "links or task.human give it");
     torch::manual_seed(static_cast<std::uint64_t>(config_.train.seed));
     run_.config = config_;
-    run_.info = data_info(config_, data_);
+    run_.info = data_info(config_, data_, group_);
     for (auto* part : {&data_.train, &data_.val, &data_.test})
       *part = run_.info.seen(std::move(*part));
     if (group_.size() > 1)
       check_alike({{"config", to_toml(config_)}, {"data", digest(data_)}}, group_);
     run_.model = make(config_, run_.info);
-    observer_.on_data(data_.train.size(), data_.val.size(), data_.test.size());
+    examples_.take(std::move(data_.train), data_.train_held, *run_.model);
+    observer_.on_data(examples_.size(), data_.val.size(), data_.test.size());
   }
 
   TrainResult run() {
@@ -113,6 +120,7 @@ class Trainer {
     const auto seed = Random::derive(static_cast<std::uint64_t>(config_.train.seed),
                                      static_cast<std::uint64_t>(progress_.epoch));
     const auto batches = epoch_batches(seed);
+    examples_.deal(batches);
     const auto accumulate = static_cast<std::size_t>(config_.train.accumulate);
     const std::size_t steps = (batches.size() + accumulate - 1) / accumulate;
     double started = now();
@@ -147,11 +155,9 @@ class Trainer {
   }
 
   std::vector<std::vector<std::size_t>> epoch_batches(std::uint64_t seed) const {
-    std::vector<std::int64_t> lengths;
-    for (const Example& example : data_.train) lengths.push_back(total_length(example));
     const std::size_t size =
-        run_.model->whole() ? data_.train.size() : static_cast<std::size_t>(config_.train.batch);
-    return bucket_batches(lengths, size, seed);
+        run_.model->whole() ? examples_.size() : static_cast<std::size_t>(config_.train.batch);
+    return bucket_batches(examples_.lengths(), size, seed);
   }
 
   // Each rank draws its own dropout; a single process draws what the first rank does.
@@ -240,7 +246,7 @@ class Trainer {
         {"parameters", result.parameters},
         {"train_seconds", result.seconds},
         {"counts",
-         {{"train", data_.train.size()}, {"val", data_.val.size()}, {"test", data_.test.size()}}}};
+         {{"train", examples_.size()}, {"val", data_.val.size()}, {"test", data_.test.size()}}}};
     std::string predictions, traces;
     if (!data_.test.empty()) {
       const Evaluation test = evaluate(run_, data_.test, {}, group_);
@@ -270,9 +276,10 @@ class Trainer {
   Config config_;
   TrainObserver& observer_;
   dist::Group& group_;
-  Dataset data_;
+  Dataset data_;  // its training part goes to examples_
   LoadedRun run_;
-  BatchLoss loss_{run_, data_.train, group_};
+  ExampleShare examples_{group_};
+  BatchLoss loss_{run_, examples_, group_};
   Progress progress_;
   double saved_ = now();  // the last checkpoint
   NamedTensors best_;     // weights that are not in their file yet; empty: none

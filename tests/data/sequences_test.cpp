@@ -277,7 +277,9 @@ TEST(Phonemes, EveryFrameWithSoundBelongsToOneInOrder) {
 
 TEST(Segmenter, PiecesAreTheTextAgainAndEverythingCountsInThem) {
   const Dataset data = language({.train = 300, .val = 1, .test = 1});
-  const auto segmenter = Segmenter::learn(data.train, 60);
+  WordCounts counts = count_targets(data.train);
+  for (const auto& [word, count] : count_words(data.train)) counts[word] += count;
+  const auto segmenter = Segmenter::learn(counts, 60);
   Example example;
   example.inputs["text"] = {"farmers", "see", "the", "µ"};
   example.target = {"hanoi"};

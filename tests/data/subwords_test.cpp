@@ -99,6 +99,23 @@ TEST(Subwords, AFileIsTheBytes) {
   EXPECT_EQ(loaded.encode("laufen"), Subwords(model, "m").encode("laufen"));
 }
 
+TEST(Subwords, CountedWordsGiveThePiecesOfTheirText) {
+  std::map<std::string, int> counts;
+  const std::vector<std::string> text = made_up_text(1);
+  for (const std::string& line : text) {
+    for (const std::string& word : split_words(line)) ++counts[word];
+  }
+  std::vector<std::string> counted;
+  for (const auto& [word, count] : counts) counted.push_back(fmt::format("{}\t{}", word, count));
+  const Subwords by_text(train_subwords(text, {.size = 70}), "text");
+  const Subwords by_counts(train_subwords(counted, {.size = 70, .counted = true}), "counts");
+  ASSERT_EQ(by_text.size(), by_counts.size());
+  for (std::size_t i = 0; i < by_text.size(); ++i) {
+    const auto id = static_cast<std::int64_t>(i);
+    EXPECT_EQ(by_text.piece(id), by_counts.piece(id));
+  }
+}
+
 TEST(Subwords, MistakesAreOneLine) {
   const std::vector<std::string> text = made_up_text(1);
   expect_parts(message_of([&] { train_subwords(text, {.kind = "bpp"}); }), {"'bpp'", "bpe"});

@@ -21,7 +21,7 @@ std::vector<Example> examples(std::initializer_list<std::vector<std::string>> te
 
 TEST(Vocabulary, OrdersByFrequencyThenAlphabetAfterTheSpecials) {
   const auto data = examples({{"b", "c", "a"}, {"c", "b", "c", "d"}});
-  const auto vocabulary = Vocabulary::from_examples(data);
+  const auto vocabulary = Vocabulary::from_counts(count_words(data));
   ASSERT_EQ(vocabulary.size(), 6u);
   const std::vector<std::string> expected = {"<pad>", "<unk>", "c", "b", "a", "d"};
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -40,7 +40,7 @@ TEST(Vocabulary, NumbersWordsAndGivesTheUnknownOneForOthers) {
 TEST(Vocabulary, CountsAllInputsOfAnExample) {
   std::vector<Example> data(1);
   data[0].inputs = {{"left", {"a", "b"}}, {"right", {"b"}}};
-  EXPECT_EQ(Vocabulary::from_examples(data), Vocabulary({"b", "a"}));
+  EXPECT_EQ(Vocabulary::from_counts(count_words(data)), Vocabulary({"b", "a"}));
 }
 
 TEST(Vocabulary, DropsRareWordsAndWordsOverTheLimit) {
@@ -53,7 +53,7 @@ TEST(Vocabulary, DropsRareWordsAndWordsOverTheLimit) {
 
 TEST(Vocabulary, TextNeverYieldsPaddingEvenWhenItSpellsIt) {
   const auto data = examples({{"<pad>", "<unk>", "<pad>"}});
-  const auto vocabulary = Vocabulary::from_examples(data);
+  const auto vocabulary = Vocabulary::from_counts(count_words(data));
   EXPECT_EQ(vocabulary.id("<pad>"), 2);
   EXPECT_EQ(vocabulary.id("<unk>"), 3);
   EXPECT_EQ(Vocabulary({"x"}).id("<pad>"), Vocabulary::kUnknown);

@@ -21,6 +21,18 @@ def many_words(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="session")
+def many_lines(tmp_path_factory):
+    """A text whose other side is the same backwards."""
+    random.seed(6)
+    words = ["".join(random.choices("abcdefgh", k=random.randint(2, 6))) for _ in range(60)]
+    texts = [random.choices(words, k=random.randint(2, 9)) for _ in range(300)]
+    path = tmp_path_factory.mktemp("lines") / "lines.text"
+    path.write_text("".join(" ".join(text) + "\n" for text in texts))
+    path.with_suffix(".back").write_text("".join(" ".join(text[::-1]) + "\n" for text in texts))
+    return path
+
+
 @pytest.fixture
 def write_config(tmp_path):
     def write(text, name="config"):

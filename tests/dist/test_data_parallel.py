@@ -54,6 +54,27 @@ batch = 15
 accumulate = 2
 """
 
+# Files of one part each, from which the validation part is taken; the subwords are learned from what all ranks have read.
+PARALLEL = """
+[task]
+kind = "translate"
+train = "{parallel}"
+test = "{parallel}"
+subwords = 80
+val_fraction = 0.2
+[task.columns]
+target = "back"
+[feature]
+model = "gru"
+dim = 16
+dropout = 0
+[output]
+model = { id = "gru", beam = 1 }
+[train]
+epochs = 4
+batch = 16
+"""
+
 TRANSFORMER = '[attention]\nmechanism = "transformer"\nqueries = { id = "multi-head", heads = 2 }'
 
 # What is trained → the config, and the numbers of ranks it is tried with beside one.
@@ -66,13 +87,14 @@ CONFIGS = {
     ),
     "where to look": (REVIEWS.format(dropout=0, feature="gru", options="", train="supervise = 0.5"), [4]),
     "translations, by parts of a step": (TRANSLATE, [4]),
+    "lines and subwords": (PARALLEL, [2, 4]),
 }
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_losses_are_those_of_one_process(name, many_words, write_config, tmp_path):
+def test_losses_are_those_of_one_process(name, many_words, many_lines, write_config, tmp_path):
     text, counts = CONFIGS[name]
-    config = write_config(text.replace("{words}", str(many_words)))
+    config = write_config(text.replace("{words}", str(many_words)).replace("{parallel}", str(many_lines)))
     alone = train(1, config, tmp_path / "alone")
     assert len(alone) >= 50
     assert sum(alone[-13:]) < sum(alone[:13])  # it learns

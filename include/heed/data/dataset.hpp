@@ -11,6 +11,13 @@
 
 namespace heed {
 
+/// A part of the data that ranks share. Size 0: all of it is here.
+struct Held {
+  std::size_t size = 0;                  ///< Examples of all ranks.
+  std::vector<std::size_t> places = {};  ///< Of those here, rising, from 0.
+  std::uint64_t hash = 0;                ///< Of the whole part, as the file has it.
+};
+
 struct Dataset {
   std::string name;  ///< For reports: "reviews", or the file's name without its ending.
   std::vector<std::string>
@@ -18,6 +25,14 @@ struct Dataset {
   std::vector<Example> train, val, test;
   std::vector<InputInfo> inputs = {{.name = "text"}};  ///< What every example has.
   std::shared_ptr<const GraphData> graph = nullptr;    ///< Of tasks on a graph.
+  Held train_held = {}, val_held = {};                 ///< Which are here of a shared reading.
+};
+
+/// The rows of a file that one of several ranks reads.
+struct ReadShare {
+  std::size_t rank = 0, ranks = 1;
+
+  bool has(std::size_t row) const { return row % ranks == rank; }
 };
 
 /// Where the data comes from, and how to read it.
@@ -42,6 +57,8 @@ struct DataSource {
   std::uint64_t seed = 1;     ///< Decides what is held out; a built-in corpus has its own seed.
   /// Relative paths are looked for here (the config's folder), then in the working folder.
   std::filesystem::path base;
+  /// Training examples of a table or of parallel text are read in parts, all else whole.
+  ReadShare share = {};
 };
 
 /// A kind of task, as far as reading its data goes.

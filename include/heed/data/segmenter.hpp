@@ -6,6 +6,7 @@
 
 #include "heed/data/example.hpp"
 #include "heed/data/subwords.hpp"
+#include "heed/data/vocabulary.hpp"
 
 namespace heed {
 
@@ -18,9 +19,8 @@ class Segmenter {
  public:
   /// `model`: the bytes of a SentencePiece model; `source` is named when they are damaged.
   Segmenter(std::string model, std::string_view source);
-  /// Learns `size` pieces by BPE from all words of the examples, inputs and targets together.
-  static std::shared_ptr<const Segmenter> learn(std::span<const Example> examples,
-                                                std::int64_t size);
+  /// Learns `size` pieces by BPE from words and how often they occur.
+  static std::shared_ptr<const Segmenter> learn(const WordCounts& counts, std::int64_t size);
 
   const std::string& model() const { return model_; }
   std::vector<std::string> cut(std::span<const std::string> words) const;

@@ -19,6 +19,7 @@ struct SubwordOptions {
   std::string kind = "bpe";  ///< bpe (Sennrich et al. 2016) or unigram (Kudo 2018)
   std::size_t size = 8000;   ///< Pieces, the four specials included.
   double coverage = 1.0;     ///< Share of the characters that get a piece of their own.
+  bool counted = false;      ///< A line is a text, a tab and how often it occurs.
 };
 
 /// Learns subwords from lines of text and returns the model file's bytes; the same lines and

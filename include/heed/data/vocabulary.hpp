@@ -12,6 +12,14 @@
 
 namespace heed {
 
+/// How often each word occurs.
+using WordCounts = std::map<std::string, std::int64_t>;
+
+/// The words of all inputs.
+WordCounts count_words(std::span<const Example> examples);
+/// The words of the answers.
+WordCounts count_targets(std::span<const Example> examples);
+
 struct VocabularyOptions {
   std::int64_t min_count = 1;
   std::size_t max_size = 0;  ///< Words kept, the two specials not counted; 0 = all.
@@ -29,15 +37,7 @@ class Vocabulary {
   Vocabulary() = default;  ///< Only the two specials.
   /// In the order given, from id 2; InputError when a word comes twice or is not UTF-8.
   explicit Vocabulary(std::vector<std::string> words);
-  static Vocabulary from_counts(const std::map<std::string, std::int64_t>& counts,
-                                const VocabularyOptions& options = {});
-  /// Counts the tokens of all inputs of the examples.
-  static Vocabulary from_examples(std::span<const Example> examples,
-                                  const VocabularyOptions& options = {});
-
-  /// Counts the tokens of the answers.
-  static Vocabulary from_targets(std::span<const Example> examples,
-                                 const VocabularyOptions& options = {});
+  static Vocabulary from_counts(const WordCounts& counts, const VocabularyOptions& options = {});
 
   std::size_t size() const {
     return words_.size() + 2;

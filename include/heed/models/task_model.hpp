@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "heed/data/batches.hpp"
+#include "heed/dist/group.hpp"
 #include "heed/mechanisms/mechanism.hpp"
 #include "heed/models/config.hpp"
 
@@ -85,8 +86,9 @@ NamedTensors state_of(const torch::nn::Module& model);
 void restore_state(torch::nn::Module& model, const std::map<std::string, Tensor>& tensors,
                    const std::string& source);
 
-/// What a model must know of the data, from the data itself.
-DataInfo data_info(const Config& config, const Dataset& data);
+/// What a model must know of the data, from the data itself; words that ranks have read in parts
+/// are counted together.
+DataInfo data_info(const Config& config, const Dataset& data, dist::Group& group = dist::alone());
 
 void save_info(const RunFiles& files, const DataInfo& info);
 
