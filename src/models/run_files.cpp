@@ -64,7 +64,10 @@ DataInfo data_info(const Config& config, const Dataset& data, dist::Group& group
     for (const auto& [word, count] : count_targets(data.train)) words[word] += count;
     info.segmenter = Segmenter::learn(added(words, data, group), config.task.subwords);
   }
-  const std::vector<Example> train = data.graph ? data.graph->nodes : info.seen(data.train);
+  const std::vector<Example> cut = info.segmenter ? info.seen(data.train) : std::vector<Example>();
+  const std::vector<Example>& train = data.graph       ? data.graph->nodes
+                                      : info.segmenter ? cut
+                                                       : data.train;
   const VocabularyOptions options{.min_count = config.task.min_count};
   info.vocabulary = Vocabulary::from_counts(added(count_words(train), data, group), options);
   info.target_vocabulary =

@@ -1,10 +1,12 @@
 """`mpirun -n N heed train`: several ranks learn what one process learns."""
 
 import json
+import sys
 
 import pytest
 
-from tests.dist.ranks import needs_mpirun
+from tests.conftest import HEED
+from tests.dist.ranks import mpirun, needs_mpirun
 from tests.dist.training import measures, run, train
 
 pytestmark = needs_mpirun
@@ -148,6 +150,42 @@ def test_five_examples_on_four_ranks(write_config, tmp_path):
     text = f'[task]\ndata = "{tmp_path}/few.tsv"\n[feature]\nmodel = "gru"\ndim = 8\ndropout = 0\n[train]\nepochs = 6\nbatch = 2\n'
     config = write_config(text)
     assert train(4, config, tmp_path / "four") == pytest.approx(train(1, config, tmp_path / "one"), abs=1e-5)
+
+
+def test_a_rank_names_the_line_that_only_it_reads(write_config, tmp_path):
+    rows = [f"good food\t{i % 2}\t{'1 0' if i != 5 else '1 0 1'}\t{'train' if i < 9 else 'val'}" for i in range(12)]
+    (tmp_path / "marked.tsv").write_text("text\tlabel\trationale\tsplit\n" + "\n".join(rows) + "\n")
+    config = write_config('[task]\ndata = "marked.tsv"\n')
+    done = run(2, "train", config, "--out", tmp_path / "run")
+    assert done.returncode != 0
+    assert "marked.tsv:7: the rationale has 3 numbers for 2 tokens" in done.stderr
+    assert "rank 1" in done.stderr
+
+
+PEAK = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print("peak", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+def test_ranks_share_the_memory_that_training_examples_need(write_config, tmp_path):
+    with (tmp_path / "large.tsv").open("w") as file:
+        file.write("text\tlabel\tsplit\n")
+        for i in range(60_000):
+            words = " ".join(f"word{(i * 7 + k) % 500}" for k in range(50))
+            file.write(f"{words}\t{i % 2}\t{'val' if i % 100 == 0 else 'train'}\n")
+    text = '[task]\ndata = "large.tsv"\n[feature]\nmodel = "embedding"\ndim = 2\n[train]\nepochs = 1\nbatch = 3000\n'
+    config = write_config(text)
+    peaks = []
+    for ranks in (1, 4):
+        training = [HEED, "train", config, "--out", tmp_path / str(ranks), "--threads", 1]
+        done = mpirun(ranks, sys.executable, "-c", PEAK, *training)
+        assert done.returncode == 0, done.stderr
+        found = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("peak")]
+        assert len(found) == ranks
+        peaks.append(max(found))
+    assert peaks[1] < 0.75 * peaks[0]
 
 
 def test_a_graph_is_learned_by_the_first_rank(write_config, tmp_path):
