@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/hash.hpp"
 #include "data/gzip.hpp"
 #include "data/parts.hpp"
 #include "data/stories.hpp"
@@ -104,6 +105,7 @@ void read_babi(const std::filesystem::path& file, const DataSource& source, File
       file.string());
   std::vector<StoryLine> story;
   std::size_t number = 0, stories = 0, questions = 0;
+  std::uint64_t hash = hash_text("");
   const std::string text = read_unpacked(file);
   for (const std::string& raw : split(text, '\n')) {
     ++number;
@@ -111,6 +113,7 @@ void read_babi(const std::filesystem::path& file, const DataSource& source, File
     if (line.empty()) continue;
     const std::string where = at_line(file, number);
     HEED_CHECK(!invalid_utf8(line), "{}: not valid UTF-8", where);
+    hash = hash_text(line, hash);
     StoryLine parsed = parse_story_line(line, source, where);
     if (parsed.number == 1) {
       story.clear();
@@ -126,6 +129,7 @@ void read_babi(const std::filesystem::path& file, const DataSource& source, File
     HEED_CHECK(!story.empty(), "{}: a question without a story before it", where);
     Placed placed{.example = to_example(story, parsed, where, source), .line = number};
     placed.here = source.share.has(questions++) || !needs.shared;
+    placed.hash = hash;
     placed.example.group = fmt::format("story {}", stories);
     take(std::move(placed));
   }

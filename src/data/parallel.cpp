@@ -92,7 +92,9 @@ void read_parallel(const fs::path& file, const DataSource& source, FileNeeds nee
   for (std::size_t i = 0; i < text.size(); ++i) {
     Placed placed{.example = {}, .split = "", .line = i + 1};
     if (needs.shared) {
-      placed.hash = hash_text(target.empty() ? "" : target[i], hash_text(text[i]));
+      placed.hash = hash_text(text[i]);
+      if (!target.empty()) placed.hash = hash_text(target[i], placed.hash);
+      if (!links.empty()) placed.hash = hash_text(links[i], placed.hash);
       placed.here = source.share.has(i);
     }
     if (!placed.here) {

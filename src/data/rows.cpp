@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/hash.hpp"
 #include "data/gzip.hpp"
 #include "data/parts.hpp"
 #include "data/stories.hpp"
@@ -216,12 +215,6 @@ struct TableKind {
   void (*plain)(const fs::path&, const DataSource&, FileNeeds, const TakePlaced&) = nullptr;
 };
 
-std::uint64_t hash_cells(const Row& row) {
-  std::uint64_t hash = hash_text("");
-  for (const auto& cell : row.cells) hash = hash_text("\t", hash_text(cell.value_or(""), hash));
-  return hash;
-}
-
 void read_rows(const fs::path& file, const DataSource& source, FileNeeds needs,
                std::span<const std::string> roles, const TableKind& kind, const TakePlaced& take) {
   std::vector<std::string> required = kind.inputs;
@@ -237,7 +230,7 @@ void read_rows(const fs::path& file, const DataSource& source, FileNeeds needs,
     if (kind.answer == "label") placed.example.label = cells.text("label");
     if (needs.shared) {
       placed.here = source.share.has(number++) || (needs.split && !is_train(placed.split));
-      placed.hash = hash_cells(row);
+      placed.hash = hash_of(row);
     }
     if (placed.here) kind.read(cells, placed.example);
     take(std::move(placed));

@@ -3,6 +3,7 @@
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
+#include <optional>
 #include <unordered_map>
 
 #include "heed/base/error.hpp"
@@ -35,6 +36,57 @@ std::string reason(const sentencepiece::util::Status& status) {
     if (c == '\n') c = ' ';
   }
   return text;
+}
+
+/// Takes a varint of a protocol buffer off `rest`; none: it ends early.
+std::optional<std::uint64_t> take_number(std::string_view& rest) {
+  std::uint64_t number = 0;
+  for (int shift = 0; shift < 64 && !rest.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(rest.front());
+    rest.remove_prefix(1);
+    number |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+    if (byte < 0x80) return number;
+  }
+  return {};
+}
+
+/// A field of a protocol buffer; only strings and messages have bytes here.
+struct Field {
+  std::uint64_t number = 0;
+  std::string_view bytes = {};
+};
+
+/// Takes one off `rest`; none: it is damaged, or of a type that SentencePiece does not write.
+std::optional<Field> take_field(std::string_view& rest) {
+  const auto key = take_number(rest);
+  if (!key) return {};
+  Field field{.number = *key >> 3};
+  const std::uint64_t type = *key & 7;
+  if (type == 0) return take_number(rest) ? std::optional(field) : std::nullopt;
+  if (type != 1 && type != 2 && type != 5) return {};
+  const auto size = type == 2 ? take_number(rest) : std::optional<std::uint64_t>(type == 1 ? 8 : 4);
+  if (!size || *size > rest.size()) return {};
+  if (type == 2) field.bytes = rest.substr(0, *size);
+  rest.remove_prefix(*size);
+  return field;
+}
+
+/// Calls `check` for each field with this number that has bytes; false: a check failed, or
+/// something is damaged.
+template <class Check>
+bool all_fields(std::string_view message, std::uint64_t number, const Check& check) {
+  while (!message.empty()) {
+    const auto field = take_field(message);
+    if (!field || (field->number == number && !check(field->bytes))) return false;
+  }
+  return true;
+}
+
+/// SentencePiece ends the process when a piece has a zero byte in it, so it must not see one.
+bool has_sound_pieces(std::string_view model) {
+  return all_fields(model, 1, [](std::string_view piece) {
+    return all_fields(piece, 1, [](std::string_view text) { return text.find('\0') == text.npos; });
+  });
 }
 
 std::vector<int> narrow(std::span<const std::int64_t> ids) { return {ids.begin(), ids.end()}; }
@@ -74,8 +126,9 @@ std::string train_subwords(std::span<const std::string> lines, const SubwordOpti
 
 Subwords::Subwords(std::string_view model, std::string_view source)
     : model_(std::make_unique<sentencepiece::SentencePieceProcessor>()) {
-  const auto status = model_->LoadFromSerializedProto({model.data(), model.size()});
-  HEED_CHECK(status.ok() && model_->GetPieceSize() > 0,
+  const bool loaded =
+      has_sound_pieces(model) && model_->LoadFromSerializedProto({model.data(), model.size()}).ok();
+  HEED_CHECK(loaded && model_->GetPieceSize() > 0,
              "{}: not a sound SentencePiece model; train or fetch it again", source);
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/hash.hpp"
 #include "data/gzip.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
@@ -235,6 +236,12 @@ std::string field_text(const json& value, const std::string& where, const std::s
 
 std::string at_line(const fs::path& file, std::size_t line) {
   return fmt::format("{}:{}", file.string(), line);
+}
+
+std::uint64_t hash_of(const Row& row) {
+  std::uint64_t hash = hash_text("");
+  for (const auto& cell : row.cells) hash = hash_text("\t", hash_text(cell.value_or(""), hash));
+  return hash;
 }
 
 bool is_table(const fs::path& file) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -33,6 +34,9 @@ using TakeRow = std::function<void(Row)>;
 /// The same, a row at a time.
 void for_each_row(const std::filesystem::path& file, std::span<const Column> wanted,
                   const TakeRow& take);
+
+/// The same for the same cells, on every machine.
+std::uint64_t hash_of(const Row& row);
 
 /// True for the endings that read_table knows, packed or not.
 bool is_table(const std::filesystem::path& file);

@@ -65,15 +65,16 @@ bool anyone(bool mine, dist::Group& group) {
 }
 
 std::string digest(const Dataset& data) {
-  const Held& held = data.train_held;
-  std::uint64_t hash = hash_text(fmt::format("{:016x}", held.hash));
-  const std::span<const Example> train =
-      held.size > 0 ? std::span<const Example>() : std::span(data.train);
-  for (const std::span<const Example> part : {train, std::span(data.val), std::span(data.test)}) {
+  // Of a shared reading the file's own hash tells, which also covers what is held out.
+  std::uint64_t hash = hash_text(fmt::format("{:016x}", data.train_held.hash));
+  const std::span<const Example> ignored;
+  const std::span<const Example> train = data.train_held.size > 0 ? ignored : std::span(data.train);
+  const std::span<const Example> val = data.val_held.size > 0 ? ignored : std::span(data.val);
+  for (const std::span<const Example> part : {train, val, std::span(data.test)}) {
     for (const Example& example : part) hash = hash_example(example, hash);
   }
-  return fmt::format("{} {} {} {:016x}", held.size > 0 ? held.size : data.train.size(),
-                     data.val.size(), data.test.size(), hash);
+  return fmt::format("{} {} {} {} {} {:016x}", data.train_held.size, train.size(),
+                     data.val_held.size, val.size(), data.test.size(), hash);
 }
 
 std::string digest(const NamedTensors& tensors) {

@@ -62,6 +62,8 @@ class Trainer {
     source.share = {.rank = static_cast<std::size_t>(group_.rank()),
                     .ranks = static_cast<std::size_t>(group_.size())};
     data_ = load_dataset(source);
+    if (group_.size() > 1)
+      check_alike({{"config", to_toml(config_)}, {"data", digest(data_)}}, group_);
     complete(data_.val, data_.val_held, group_);
     HEED_CHECK(!data_.val.empty(), "{}: there is no validation part; set task.val_fraction above 0",
                config_.task.source.data);
@@ -74,8 +76,6 @@ class Trainer {
     run_.info = data_info(config_, data_, group_);
     for (auto* part : {&data_.train, &data_.val, &data_.test})
       *part = run_.info.seen(std::move(*part));
-    if (group_.size() > 1)
-      check_alike({{"config", to_toml(config_)}, {"data", digest(data_)}}, group_);
     run_.model = make(config_, run_.info);
     examples_.take(std::move(data_.train), data_.train_held, *run_.model);
     observer_.on_data(examples_.size(), data_.val.size(), data_.test.size());

@@ -129,6 +129,9 @@ TEST(Subwords, MistakesAreOneLine) {
   expect_parts(message_of([&] { Subwords::load(path); }), {"m.model", "SentencePiece"});
   expect_parts(message_of([] { Subwords::load("no/m.model"); }), {"no/m.model"});
   const Subwords subwords(train_subwords(text, {.size = 50}), "m");
+  std::string model = train_subwords(text, {.size = 50});
+  model[model.find("<pad>")] = '\0';  // SentencePiece would end the process
+  expect_parts(message_of([&] { Subwords(model, "m.model"); }), {"m.model", "not a sound"});
   const std::vector<std::int64_t> wrong = {50};
   expect_parts(message_of([&] { subwords.decode(wrong); }), {"50"});
   expect_parts(message_of([&] { subwords.piece(-1); }), {"-1"});

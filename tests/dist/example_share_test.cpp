@@ -7,6 +7,7 @@
 #include "heed/base/error.hpp"
 #include "heed/dist/mpi.hpp"
 #include "train/example_bytes.hpp"
+#include "train/sharing.hpp"
 
 namespace heed {
 namespace {
@@ -71,6 +72,23 @@ TEST_P(Shares, ReadInPartsAreWhatOneReads) {
   EXPECT_EQ(data.labels, whole.labels);
   EXPECT_EQ(to_bytes(data.train), to_bytes(whole.train));
   EXPECT_EQ(to_bytes(data.val), to_bytes(whole.val));
+}
+
+TEST_P(Shares, RanksSeeThatTheirFilesDiffer) {
+  dist::Group& group = dist::mpi_world();
+  const Scratch scratch;
+  const std::string text = table(GetParam());
+  const DataSource source = source_of(scratch.write("rows.tsv", text));
+  EXPECT_NO_THROW(check_alike({{"data", digest(read_share(source, group))}}, group));
+  if (group.size() == 1) return;
+  // A row that another rank reads, or this one: the last rank has other words in it.
+  const bool last = group.rank() == group.size() - 1;
+  for (const std::string row : {"row 0", "row 1"}) {
+    std::string other = text;
+    if (last) other.replace(other.find(row), row.size(), "rows 0");
+    scratch.write("rows.tsv", other);
+    EXPECT_THROW(check_alike({{"data", digest(read_share(source, group))}}, group), InputError);
+  }
 }
 
 TEST_P(Shares, OnlyTrainingRowsAreReadInParts) {

@@ -134,6 +134,12 @@ TEST(Png, HoldsThePixels) {
     EXPECT_EQ(read.channels, channels);
     EXPECT_EQ(read.pixels, image.pixels);
   }
+  std::string longer = to_png(noise(3, 3, 1, 1));
+  longer[longer.find("IDAT") - 4] = '\x7F';  // two gigabytes, it says
+  for (const std::string& damaged : {longer, longer.substr(0, 30)}) {
+    write_file(file, damaged);
+    EXPECT_THROW(read_image(file), InputError);
+  }
   std::filesystem::remove(file);
   EXPECT_THROW(
       to_png({.width = 2, .height = 2, .channels = 5, .pixels = std::vector<std::uint8_t>(20)}),
