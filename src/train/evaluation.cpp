@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "train/prediction_bytes.hpp"
+#include "train/rank_bytes.hpp"
 #include "train/sharing.hpp"
 
 namespace heed {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "heed/base/error.hpp"
-#include "train/example_bytes.hpp"
+#include "train/rank_bytes.hpp"
 #include "train/sharing.hpp"
 
 namespace heed {

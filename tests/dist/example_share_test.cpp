@@ -6,7 +6,7 @@
 #include "data/scratch.hpp"
 #include "heed/base/error.hpp"
 #include "heed/dist/mpi.hpp"
-#include "train/example_bytes.hpp"
+#include "train/rank_bytes.hpp"
 #include "train/sharing.hpp"
 
 namespace heed {

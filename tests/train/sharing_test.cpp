@@ -8,7 +8,7 @@
 
 #include "heed/base/error.hpp"
 #include "train/gradient_rows.hpp"
-#include "train/prediction_bytes.hpp"
+#include "train/rank_bytes.hpp"
 
 namespace heed {
 namespace {

@@ -1,21 +1,77 @@
-#pragma once
-#include <torch/types.h>
+#include "train/rank_bytes.hpp"
 
+#include <concepts>
 #include <cstring>
 #include <map>
-#include <string>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "heed/base/error.hpp"
-#include "heed/data/example.hpp"
 
 namespace heed {
+namespace {
 
-using torch::Tensor;
+// One list of members serves both directions: T is const where they are written.
+template <class T, class Kind>
+concept Of = std::same_as<std::remove_const_t<T>, Kind>;
 
-/// What other ranks of the same heed read: no file format.
+template <Of<TraceMap> T, class Visit>
+void visit_members(T& item, const Visit& visit) {
+  visit(item.name);
+  visit(item.axes);
+  visit(item.query_input);
+  visit(item.key_input);
+  visit(item.weights);
+  visit(item.features);
+}
+
+template <Of<Prediction> T, class Visit>
+void visit_members(T& item, const Visit& visit) {
+  visit(item.label);
+  visit(item.probabilities);
+  visit(item.sequence);
+  visit(item.number);
+  visit(item.log_probs);
+  visit(item.maps);
+}
+
+template <Of<Values> T, class Visit>
+void visit_members(T& item, const Visit& visit) {
+  visit(item.width);
+  visit(item.data);
+}
+
+template <Of<View> T, class Visit>
+void visit_members(T& item, const Visit& visit) {
+  visit(item.of);
+  visit(item.begin);
+  visit(item.end);
+}
+
+template <Of<Example> T, class Visit>
+void visit_members(T& item, const Visit& visit) {
+  visit(item.id);
+  visit(item.inputs);
+  visit(item.label);
+  visit(item.gold);
+  visit(item.values);
+  visit(item.views);
+  visit(item.levels);
+  visit(item.target);
+  visit(item.links);
+  visit(item.number);
+  visit(item.node);
+  visit(item.group);
+}
+
+struct Ignore {
+  void operator()(const auto&) const {}
+};
+
+template <class T>
+concept HasMembers = requires(T& item) {
+  visit_members(item, Ignore());
+};
+
 class ByteWriter {
  public:
   std::string take() { return std::move(bytes_); }
@@ -42,14 +98,9 @@ class ByteWriter {
     put(items.size());
     for (const auto& item : items) put(item);
   }
-  void put(const Values& values) {
-    put(values.width);
-    put(values.data);
-  }
-  void put(const View& view) {
-    put(view.of);
-    put(view.begin);
-    put(view.end);
+  template <HasMembers T>
+  void put(const T& item) {
+    visit_members(item, [this](const auto& member) { put(member); });
   }
   void put(const Tensor& tensor) {
     put(tensor.defined());
@@ -98,14 +149,9 @@ class ByteReader {
       items.insert(std::move(item));
     }
   }
-  void get(Values& values) {
-    get(values.width);
-    get(values.data);
-  }
-  void get(View& view) {
-    get(view.of);
-    get(view.begin);
-    get(view.end);
+  template <HasMembers T>
+  void get(T& item) {
+    visit_members(item, [this](auto& member) { get(member); });
   }
   void get(Tensor& tensor) {
     bool defined = false;
@@ -130,5 +176,30 @@ class ByteReader {
   const std::string& bytes_;
   std::size_t place_ = 0;
 };
+
+template <class T>
+std::string written(std::span<const T> items) {
+  ByteWriter writer;
+  for (const T& item : items) writer.put(item);
+  return writer.take();
+}
+
+template <class T>
+std::vector<T> read(const std::string& bytes) {
+  ByteReader reader(bytes);
+  std::vector<T> items;
+  while (!reader.at_end()) reader.get(items.emplace_back());
+  return items;
+}
+
+}  // namespace
+
+std::string to_bytes(std::span<const Prediction> predictions) { return written(predictions); }
+std::string to_bytes(std::span<const Example> examples) { return written(examples); }
+
+std::vector<Prediction> predictions_from(const std::string& bytes) {
+  return read<Prediction>(bytes);
+}
+std::vector<Example> examples_from(const std::string& bytes) { return read<Example>(bytes); }
 
 }  // namespace heed
