@@ -17,17 +17,18 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// sums[c][lane] = sums[c][lane] * keep[lane] + Σ_r weights[r][lane] * rows[r][c].
 ///
-/// weights: `count` rows of NV vectors, `pitch` apart; sums: [width][lanes]. The new terms are
+/// weights: `count` rows of NV vectors, `pitch` apart, of numbers or of pairs, whose rows hold two
+/// keys each; sums: [width][lanes]. The new terms are
 /// added among themselves first, so an old sum is rounded once a block, not once a row. `fresh`:
 /// there are no old sums.
-template <int NV, class T>
-HWY_INLINE void add_weighted_rows(const T* weights, std::int64_t pitch, Rows<T> rows,
+template <int NV, class E, class T>
+HWY_INLINE void add_weighted_rows(const E* weights, std::int64_t pitch, Rows<E> rows,
                                   std::int64_t count, std::int64_t width,
                                   hn::Vec<hn::ScalableTag<T>> (&keep)[NV], T* sums,
                                   bool fresh = false) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  multiply<NV>(d, width, Broadcast<T>{rows.at, 1, rows.stride}, weights, pitch, count,
+  multiply<NV>(d, width, Broadcast<E>{rows.at, 1, rows.stride}, weights, pitch, count,
                [=, &keep](std::int64_t c, int v, auto sum) HWY_ATTR {
                  T* at = sums + (c * NV + v) * lanes;
                  hn::Store(fresh ? sum : hn::MulAdd(hn::Load(d, at), keep[v], sum), d, at);

@@ -12,6 +12,21 @@ struct Float16 {
   std::uint16_t bits;
 };
 
+/// Two bfloat16 numbers that are multiplied with two others and added, the first in the low half.
+struct __attribute__((packed, may_alias)) Pair {
+  std::uint32_t bits;
+};
+
+/// How many numbers of a product an operand's element holds.
+template <class E>
+constexpr std::int64_t kNumbers = std::is_same_v<E, Pair> ? 2 : 1;
+
+/// Elements that hold `n` numbers.
+template <class E>
+constexpr std::int64_t elements(std::int64_t n) {
+  return (n + kNumbers<E> - 1) / kNumbers<E>;
+}
+
 // Branch-free on purpose: these loops are vectorised by the compiler for each target.
 
 inline float widen(BFloat16 x) { return std::bit_cast<float>(std::uint32_t{x.bits} << 16); }

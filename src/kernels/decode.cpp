@@ -195,8 +195,8 @@ void score_panel(const AttentionProblem& p, Rows<T> keys, std::int64_t rows, std
               HWY_ATTR { hn::Store(sum, d, scores + r * kKeyBlock + c); });
 }
 
-/// sums[c] = sums[c] * keep + Σ_r weights[r] * rows[r][c]; `width` in whole vectors. Eight of them
-/// at once, as the sums of one row must hide each other's latency.
+/// sums[c] = sums[c] * keep + Σ_r weights[r] * rows[r][c]; `width` in whole vectors. Up to eight of
+/// them at once, as the sums of one row must hide each other's latency.
 template <class T, class From>
 void add_weighted(const T* weights, const From* rows, std::ptrdiff_t stride, std::int64_t count,
                   std::int64_t width, T keep, T* sums) {
@@ -221,6 +221,7 @@ void add_weighted(const T* weights, const From* rows, std::ptrdiff_t stride, std
   };
   std::int64_t c = 0;
   for (; c + 8 * lanes <= width; c += 8 * lanes) run(std::integral_constant<int, 8>(), c);
+  for (; c + 4 * lanes <= width; c += 4 * lanes) run(std::integral_constant<int, 4>(), c);
   for (; c < width; c += lanes) run(std::integral_constant<int, 1>(), c);
 }
 

@@ -35,6 +35,7 @@ struct ForwardCall {
   const std::vector<Entry>& entries;
   const std::vector<QueryBlock>& blocks;
   WorkQueue& queue;
+  bool pairs;  // products take bfloat16 as it is
 };
 
 }  // namespace heed::kernels
@@ -44,15 +45,17 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// What one thread needs, allocated once a call.
-template <class T>
+/// What one thread needs, allocated once a call. E: elements of the two products.
+template <class T, class E>
 struct ForwardScratch {
   explicit ForwardScratch(const AttentionProblem& p)
-      : queries(memory.take(kQueryBlock * panel_width(p))),
+      : queries(operands.take(kQueryBlock * elements<E>(panel_width(p)))),
+        keys(operands.take(kKeyBlock * elements<E>(p.width))),
+        values(operands.take(kKeyBlock * p.value_width)),
+        weights(kNumbers<E> > 1 ? operands.take(kKeyBlock * kQueryBlock) : nullptr),
         context(memory.take(kQueryBlock * p.value_width)),
         rows(memory.take(kQueryBlock * std::max(p.width, p.value_width))),
-        keys(memory.take(kKeyBlock * p.width)),
-        values(memory.take(kKeyBlock * p.value_width)),
+        plain_values(kNumbers<E> > 1 ? memory.take(kKeyBlock * p.value_width) : nullptr),
         top(memory.take(kQueryBlock)),
         sum(memory.take(kQueryBlock)),
         seen(memory.take(kQueryBlock)),
@@ -61,15 +64,18 @@ struct ForwardScratch {
              memory.take(kKeyBlock * kQueryBlock), nullptr,
              memory.take(kKeyBlock * kQueryBlock), take_powers(p, memory)} {}
 
+  Scratch<E> operands;
   Scratch<T> memory;
-  T* queries;  // panels, see load_panel
+  E* queries;  // panels, see load_panel
+  E* keys;
+  E* values;
+  E* weights;  // pairs: of the tile, rounded; else they stay in the tile
   T* context;  // panels of [V][lanes], not yet divided by `sum`
   T* rows;
-  T* keys;
-  T* values;
-  T* top;   // running maximum of each query's scores
-  T* sum;   // running sum of their exponentials
-  T* seen;  // lane masks: a key took part
+  T* plain_values;  // pairs: the values as numbers, where some are not finite
+  T* top;           // running maximum of each query's scores
+  T* sum;           // running sum of their exponentials
+  T* seen;          // lane masks: a key took part
   T* dropped;
   ScoreTile<T> tile;
   bool started[kQueryBlock];    // by first lane of a panel: its context is set
@@ -77,27 +83,97 @@ struct ForwardScratch {
   bool any_bad;
 };
 
-/// A block of keys and values, and what is known of it.
-template <class T>
+/// A block of keys and values, and what is known of it. Rows of values hold kNumbers<E> keys.
+template <class T, class E>
 struct KeyBlock {
   std::int64_t key, count;
-  Rows<T> keys, values;
-  bool checked;  // `bad` is filled
+  std::int64_t key_at, value_at;  // first elements in the caller's memory
+  Rows<E> keys, values;
+  Rows<T> plain_values;  // as numbers, where E is the working type or `checked` found some bad
+  bool checked;          // `bad` is filled
 };
 
+template <class T, class E>
+KeyBlock<T, E> load_block(const AttentionProblem& p, const Entry& e, std::int64_t kv_head,
+                          std::int64_t key, std::int64_t count, ForwardScratch<T, E>& x) {
+  KeyBlock<T, E> block{key, count, key_element(p.key.stride, e, kv_head, key),
+                       key_element(p.value.stride, e, kv_head, key), {}, {}, {}, false};
+  if constexpr (std::is_same_v<E, T>) {
+    block.keys = view_rows(p.key, p.type, block.key_at, count, p.width, x.keys, p.width);
+    block.values = view_rows(p.value, p.type, block.value_at, count, p.value_width, x.values,
+                             p.value_width);
+    block.plain_values = block.values;
+  } else if constexpr (kHasPairs) {
+    block.keys = view_pairs(p.key, block.key_at, count, p.width, x.keys);
+    pair_rows(static_cast<const BFloat16*>(p.value.data) + block.value_at, p.value.stride[2],
+              p.value.stride[3], count, p.value_width, x.values);
+    block.values = {x.values, p.value_width};
+  }
+  return block;
+}
+
+/// Whether the block has values that are not finite; x.bad says which, and plain_values has them.
+template <class T, class E>
+bool has_bad_values(const AttentionProblem& p, KeyBlock<T, E>& block, ForwardScratch<T, E>& x) {
+  if (block.checked) return x.any_bad;
+  block.checked = true;
+  if constexpr (!std::is_same_v<E, T>) {
+    copy_rows(p.value.data, p.type, block.value_at, p.value.stride[2], p.value.stride[3],
+              block.count, p.value_width, x.plain_values, p.value_width);
+    block.plain_values = {x.plain_values, p.value_width};
+  }
+  return x.any_bad = find_non_finite(block.plain_values, block.count, p.value_width, x.bad);
+}
+
+/// The scores of a tile become weights, 2^((score - base) * factor), and are summed. `weights`:
+/// where they go as pairs; null: in place of the scores.
+template <int NV, class E, class T, class V = hn::Vec<hn::ScalableTag<T>>>
+HWY_INLINE void weigh_scores(T* score, std::int64_t count, V factor, const V (&base)[NV],
+                             V (&sum)[NV], E* weights) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const std::int64_t wide = NV * lanes;
+  const auto weigh = [&](std::int64_t r, int v) HWY_ATTR {
+    const V drop = hn::Sub(base[v], hn::Load(d, score + r * wide + v * lanes));
+    const V p = exp2_drop(d, drop, factor);
+    sum[v] = hn::Add(sum[v], p);
+    return p;
+  };
+  if constexpr (kHasPairs && !std::is_same_v<E, T>) {
+    if (weights != nullptr) {
+      std::int64_t r = 0;
+      for (; r + 2 <= count; r += 2) {
+        for (int v = 0; v < NV; ++v) {
+          const V even = weigh(r, v), odd = weigh(r + 1, v);
+          store_pairs(even, odd, weights + r / 2 * wide + v * lanes);
+        }
+      }
+      for (int v = 0; v < NV && r < count; ++v) {
+        store_pairs(weigh(r, v), hn::Zero(d), weights + r / 2 * wide + v * lanes);
+      }
+      return;
+    }
+  }
+  for (std::int64_t r = 0; r < count; ++r) {
+    for (int v = 0; v < NV; ++v) hn::Store(weigh(r, v), d, score + r * wide + v * lanes);
+  }
+}
+
 /// Takes keys `from` .. `to` of the block into the running softmax of one panel.
-template <int NV, class T>
+template <int NV, class T, class E>
 void forward_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_lane,
-                   KeyBlock<T>& block, std::int64_t from, std::int64_t to, ForwardScratch<T>& x) {
+                   KeyBlock<T, E>& block, std::int64_t from, std::int64_t to,
+                   ForwardScratch<T, E>& x) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t wide = NV * lanes, skip = from - block.key, count = to - from;
-  const Rows<T> keys{block.keys.at + skip * block.keys.stride, block.keys.stride};
-  const Rows<T> values{block.values.at + skip * block.values.stride, block.values.stride};
+  const AttentionProblem& p = setup.p;
+  const Rows<E> keys{block.keys.at + skip * block.keys.stride, block.keys.stride};
   V top[NV], keep[NV], base[NV];
-  const Cover cover = score_tile<NV>(setup, panel, x.queries + first_lane * panel_width(setup.p),
-                                     keys, from, count, x.tile, top);
+  const Cover cover =
+      score_tile<NV>(setup, panel, x.queries + first_lane * elements<E>(panel_width(p)), keys, from,
+                     count, x.tile, top);
   if (cover == Cover::none) return;
 
   const V factor = hn::Set(d, setup.factor());
@@ -111,15 +187,10 @@ void forward_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_l
     keep[v] = exp2_drop(d, hn::Sub(base[v], old), factor);
     sum[v] = hn::Zero(d);
   }
-  T* score = x.tile.score;
-  for (std::int64_t r = 0; r < count; ++r) {
-    for (int v = 0; v < NV; ++v) {
-      T* at = score + r * wide + v * lanes;
-      const V p = exp2_drop(d, hn::Sub(base[v], hn::Load(d, at)), factor);
-      sum[v] = hn::Add(sum[v], p);
-      hn::Store(p, d, at);
-    }
-  }
+  const bool guarded = cover == Cover::part && has_bad_values(p, block, x);
+  const bool rounded = kNumbers<E> > 1 && !guarded;  // weights are taken as pairs
+  weigh_scores<NV, E>(x.tile.score, count, factor, base, sum,
+                      rounded && x.dropped == nullptr ? x.weights : nullptr);
   for (int v = 0; v < NV; ++v) {
     T* at = x.sum + first_lane + v * lanes;
     hn::Store(hn::MulAdd(hn::Load(d, at), keep[v], sum[v]), d, at);
@@ -138,45 +209,54 @@ void forward_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_l
   if (x.dropped != nullptr) {
     dropout_tile(setup, panel, from, count, x.dropped);
     for (std::int64_t i = 0; i < count * wide; ++i) x.tile.score[i] *= x.dropped[i];
+    if constexpr (kHasPairs && !std::is_same_v<E, T>) {
+      if (rounded) pair_weights(x.tile.score, count, wide, x.weights);
+    }
   }
-  T* context = x.context + first_lane * setup.p.value_width;
-  if (cover == Cover::part && !block.checked) {
-    x.any_bad = find_non_finite(block.values, block.count, setup.p.value_width, x.bad);
-    block.checked = true;
-  }
+  T* context = x.context + first_lane * p.value_width;
   const bool fresh = !std::exchange(x.started[first_lane], true);
-  if (cover == Cover::part && x.any_bad) {
-    if (fresh) std::fill(context, context + setup.p.value_width * wide, T{0});
+  if (guarded) {
+    if (fresh) std::fill(context, context + p.value_width * wide, T{0});
+    const Rows<T> values{block.plain_values.at + skip * block.plain_values.stride,
+                         block.plain_values.stride};
     add_weighted_rows_guarded<NV>(x.tile.score, wide, x.tile.valid, x.bad + skip, values, count,
-                                  setup.p.value_width, keep, context);
-  } else {
-    add_weighted_rows<NV>(x.tile.score, wide, values, count, setup.p.value_width, keep, context,
-                          fresh);
+                                  p.value_width, keep, context);
+    return;
   }
+  const Rows<E> values{block.values.at + skip / kNumbers<E> * block.values.stride,
+                       block.values.stride};
+  const E* weights;
+  if constexpr (std::is_same_v<E, T>) {
+    weights = x.tile.score;
+  } else {
+    weights = x.weights;
+  }
+  add_weighted_rows<NV>(weights, wide, values, elements<E>(count), p.value_width, keep, context,
+                        fresh);
 }
 
 /// Has panel `i` of `panels` bring its share of the `rows` keys and values behind the block near.
-template <class T>
-void look_ahead(const KeyBlock<T>& block, std::int64_t rows, std::int64_t i, std::int64_t panels,
-                const AttentionProblem& p, ForwardScratch<T>& x) {
+template <class T, class E>
+void look_ahead(const KeyBlock<T, E>& block, std::int64_t rows, std::int64_t i, std::int64_t panels,
+                const AttentionProblem& p, ForwardScratch<T, E>& x) {
   constexpr std::int64_t kLine = 64;
-  const auto share = [&](Rows<T> from, const T* copy, std::int64_t width) {
-    if (from.at == copy) return Ahead{};
-    const auto bytes = static_cast<std::int64_t>(sizeof(T)) * width;
+  const auto share = [&](const Input& from, std::int64_t element, std::int64_t width) {
+    const std::int64_t size = size_of(p.type), bytes = size * width;
     const std::int64_t lines = (bytes + kLine - 1) / kLine, each = (lines + panels - 1) / panels;
     const std::int64_t begin = std::min(bytes, i * each * kLine);
-    return Ahead{reinterpret_cast<const char*>(from.at + block.count * from.stride) + begin,
-                 from.stride * static_cast<std::ptrdiff_t>(sizeof(T)), rows,
+    return Ahead{static_cast<const char*>(from.data) +
+                     (element + block.count * from.stride[2]) * size + begin,
+                 from.stride[2] * size, from.stride[3] == 1 ? rows : 0,
                  std::min(bytes - begin, each * kLine)};
   };
-  x.tile.keys = share(block.keys, x.keys, p.width);
-  x.tile.values = share(block.values, x.values, p.value_width);
+  x.tile.keys = share(p.key, block.key_at, p.width);
+  x.tile.values = share(p.value, block.value_at, p.value_width);
 }
 
 /// Divides by the sums and writes a panel's results.
-template <class T>
+template <class T, class E>
 void finish_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_lane,
-                  const ForwardResult& result, ForwardScratch<T>& x) {
+                  const ForwardResult& result, ForwardScratch<T, E>& x) {
   const AttentionProblem& p = setup.p;
   T* context = x.context + first_lane * p.value_width;
   T divide[kQueryBlock] = {};
@@ -203,26 +283,45 @@ void finish_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_la
   }
 }
 
-template <class T>
-void forward_block(const ForwardCall& call, const QueryBlock& item, ForwardScratch<T>& x) {
+/// Queries of the block as panels; returns their number.
+template <class T, class E>
+std::int64_t load_queries(const AttentionProblem& p, const Entry& e, const QueryBlock& item,
+                          Panel* panels, ForwardScratch<T, E>& x) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+  const std::int64_t element = query_element(p.query.stride, e, item.head, item.query);
+  Rows<T> rows;
+  if constexpr (std::is_same_v<E, T>) {
+    rows = view_rows(p.query, p.type, element, item.count, p.width, x.rows, p.width);
+  } else if constexpr (kHasPairs) {  // moved as if they were numbers
+    pair_columns(static_cast<const BFloat16*>(p.query.data) + element, p.query.stride[2],
+                 p.query.stride[3], item.count, p.width, reinterpret_cast<Pair*>(x.rows));
+    rows = {x.rows, elements<E>(p.width)};
+  }
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < item.count;) {
+    const Panel panel = next_panel(item.query + i, item.count - i, lanes);
+    const Rows<T> from{rows.at + i * rows.stride, rows.stride};
+    E* to = x.queries + i * elements<E>(panel_width(p));
+    if constexpr (std::is_same_v<E, T>) {
+      load_panel(p, from, panel, to);
+    } else {
+      rows_to_panel(from, panel.count, rows.stride, panel.lanes, reinterpret_cast<T*>(to));
+    }
+    panels[count++] = panel;
+    i += panel.lanes;
+  }
+  return count;
+}
+
+template <class T, class E>
+void forward_block(const ForwardCall& call, const QueryBlock& item, ForwardScratch<T, E>& x) {
   const AttentionProblem& p = call.problem;
   const Entry& e = call.entries[static_cast<std::size_t>(item.entry)];
   const ScoreSetup<T> setup(p, e, item.head);
   const std::int64_t kv_head = item.head / (p.heads / p.kv_heads);
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-
-  const Rows<T> queries =
-      view_rows(p.query, p.type, query_element(p.query.stride, e, item.head, item.query),
-                item.count, p.width, x.rows, p.width);
   Panel panels[kQueryBlock];
-  std::int64_t panel_count = 0;
-  for (std::int64_t i = 0; i < item.count;) {
-    const Panel panel = next_panel(item.query + i, item.count - i, lanes);
-    load_panel(p, Rows<T>{queries.at + i * queries.stride, queries.stride}, panel,
-               x.queries + i * panel_width(p));
-    panels[panel_count++] = panel;
-    i += panel.lanes;
-  }
+  const std::int64_t panel_count = load_queries(p, e, item, panels, x);
   std::fill(x.started, x.started + kQueryBlock, false);
   std::fill(x.top, x.top + kQueryBlock, -std::numeric_limits<T>::infinity());
   std::fill(x.sum, x.sum + kQueryBlock, T{0});
@@ -231,17 +330,15 @@ void forward_block(const ForwardCall& call, const QueryBlock& item, ForwardScrat
   const std::int64_t begin = e.begin_key(item.query), end = e.end_key(item.query + item.count - 1);
   for (std::int64_t key = begin / kKeyBlock * kKeyBlock; key < end; key += kKeyBlock) {
     const std::int64_t count = std::min(kKeyBlock, end - key);
-    KeyBlock<T> block{key, count,
-                      view_rows(p.key, p.type, key_element(p.key.stride, e, kv_head, key), count,
-                                p.width, x.keys, p.width),
-                      view_rows(p.value, p.type, key_element(p.value.stride, e, kv_head, key),
-                                count, p.value_width, x.values, p.value_width),
-                      false};
+    KeyBlock<T, E> block = load_block(p, e, kv_head, key, count, x);
     for (std::int64_t i = 0; i < panel_count; ++i) {
       const Panel panel = panels[i];
-      const std::int64_t from = std::max(key, e.begin_key(panel.query));
-      const std::int64_t to = std::min(key + count, e.end_key(panel.query + panel.count - 1));
+      std::int64_t from = std::max(key, e.begin_key(panel.query));
+      std::int64_t to = std::min(key + count, e.end_key(panel.query + panel.count - 1));
       if (from >= to) continue;
+      // Whole rows of values; the mask takes out what this adds.
+      from -= (from - key) % kNumbers<E>;
+      to = std::min(key + count, key + elements<E>(to - key) * kNumbers<E>);
       look_ahead(block, std::min(kKeyBlock, end - key - count), i, panel_count, p, x);
       with_vectors(panel.lanes / lanes, [&](auto vectors) HWY_ATTR {
         forward_panel<vectors.value>(setup, panel, panel.query - item.query, block, from, to, x);
@@ -253,9 +350,9 @@ void forward_block(const ForwardCall& call, const QueryBlock& item, ForwardScrat
   }
 }
 
-template <class T>
+template <class T, class E>
 void forward_worker(const ForwardCall& call) {
-  ForwardScratch<T> scratch(call.problem);
+  ForwardScratch<T, E> scratch(call.problem);
   std::int64_t item;
   while (call.queue.next(item)) {
     forward_block(call, call.blocks[static_cast<std::size_t>(item)], scratch);
@@ -263,11 +360,11 @@ void forward_worker(const ForwardCall& call) {
 }
 
 void forward_impl(const ForwardCall& call) {
-  if (call.problem.type == Type::float64) {
-    forward_worker<double>(call);
-  } else {
-    forward_worker<float>(call);
+  if (call.problem.type == Type::float64) return forward_worker<double, double>(call);
+  if constexpr (kHasPairs) {
+    if (call.pairs) return forward_worker<float, Pair>(call);
   }
+  forward_worker<float, float>(call);
 }
 
 }  // namespace heed::kernels::HWY_NAMESPACE
@@ -286,7 +383,9 @@ void attention_forward(const AttentionProblem& problem, const ForwardResult& res
   if (problem.align != Align::soft) return rows_forward(problem, result, entries, blocks);
   decode_forward(problem, result, entries);
   WorkQueue queue(items);
-  const ForwardCall call{problem, result, entries, blocks, queue};
+  const bool pairs =
+      problem.type == Type::bfloat16 && problem.score == Score::dot && pair_products();
+  const ForwardCall call{problem, result, entries, blocks, queue, pairs};
   run_workers(items, product_work(problem, entries), [&] {
     HWY_DYNAMIC_DISPATCH(forward_impl)(call);
   });

@@ -15,17 +15,11 @@
 
 #include "kernels/convert.hpp"
 #include "kernels/geometry.hpp"
+#include "kernels/pairs-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-/// Rows of working-type numbers, each contiguous.
-template <class T>
-struct Rows {
-  const T* at;
-  std::ptrdiff_t stride;
-};
 
 template <class From, class T>
 HWY_INLINE void copy_rows_as(const From* from, std::ptrdiff_t row_stride,

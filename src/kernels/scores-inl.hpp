@@ -323,10 +323,10 @@ void shape_scores(const ScoreSetup<T>& setup, Panel panel, std::int64_t key, std
 }
 
 /// Scores of keys `key` .. `key + count` (rows of `keys`) for the panel whose queries are in
-/// `queries` ([width][lanes]); masked pairs get -inf. `top` gets the largest score of each lane.
-/// Returns `none`, and computes nothing, when no pair takes part.
-template <int NV, class T>
-HWY_INLINE Cover score_tile(const ScoreSetup<T>& setup, Panel panel, const T* queries, Rows<T> keys,
+/// `queries` ([elements<E>(width)][lanes]); masked pairs get -inf. `top` gets the largest score of
+/// each lane. Returns `none`, and computes nothing, when no pair takes part.
+template <int NV, class E, class T>
+HWY_INLINE Cover score_tile(const ScoreSetup<T>& setup, Panel panel, const E* queries, Rows<E> keys,
                             std::int64_t key, std::int64_t count, const ScoreTile<T>& tile,
                             hn::Vec<hn::ScalableTag<T>> (&top)[NV]) {
   const hn::ScalableTag<T> d;
@@ -348,12 +348,12 @@ HWY_INLINE Cover score_tile(const ScoreSetup<T>& setup, Panel panel, const T* qu
       const std::int64_t part = count - first < 2 * kPart ? count - first : kPart;
       tile.keys.fetch(first, first + part);
       tile.values.fetch(first, first + part);
-      multiply<NV>(d, part, Broadcast<T>{keys.at + first * keys.stride, keys.stride, 1}, queries,
-                   wide, p.width,
+      multiply<NV>(d, part, Broadcast<E>{keys.at + first * keys.stride, keys.stride, 1}, queries,
+                   wide, elements<E>(p.width),
                    [=](std::int64_t r, int v, auto sum) HWY_ATTR { sink(first + r, v, sum); });
       first += part;
     }
-  } else {
+  } else if constexpr (std::is_same_v<E, T>) {
     const std::int64_t size = p.width * wide;
     const bool safe = is_logistic(p) && queries[2 * size] != T{0};
     additive_tile<NV>(p.activation, LogisticRows<T>{queries, queries + size, safe},

@@ -16,10 +16,23 @@ struct NamedTarget {
 };
 
 // AVX3_DL is left out on purpose: Highway 1.0.3 compiles it with instructions that Zen 4 lacks.
-constexpr NamedTarget kTargets[] = {
-    {"avx512", HWY_AVX3}, {"avx2", HWY_AVX2}, {"sse4", HWY_SSE4}, {"scalar", HWY_SCALAR}};
+constexpr const char* kWithPairs = "avx512bf16";
+constexpr NamedTarget kTargets[] = {{kWithPairs, HWY_AVX3},
+                                    {"avx512", HWY_AVX3},
+                                    {"avx2", HWY_AVX2},
+                                    {"sse4", HWY_SSE4},
+                                    {"scalar", HWY_SCALAR}};
+
+bool has_pair_products() {
+#if HWY_ARCH_X86
+  return __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
 
 bool available(const NamedTarget& target) {
+  if (target.name == kWithPairs && !has_pair_products()) return false;
   return target.bit == HWY_SCALAR || (hwy::SupportedTargets() & HWY_TARGETS & target.bit) != 0;
 }
 
@@ -66,6 +79,11 @@ void apply_simd_environment() {
 std::string simd_target() {
   apply_simd_environment();
   return forced.empty() ? simd_targets().front() : forced;
+}
+
+bool pair_products() {
+  apply_simd_environment();
+  return forced.empty() ? available(kTargets[0]) : forced == kWithPairs;
 }
 
 }  // namespace heed::kernels

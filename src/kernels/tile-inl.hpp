@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/pairs-inl.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -26,18 +28,19 @@ constexpr int kVectors = 2;
 
 /// An operand read one element at a time: element (row, step) is at[row * row_stride + step *
 /// step_stride].
-template <class T>
+template <class E>
 struct Broadcast {
-  const T* at;
+  const E* at;
   std::ptrdiff_t row_stride;
   std::ptrdiff_t step_stride;
 };
 
 /// sink(r, v, sum) for r < R, v < NV, with sum = Σ_t a(r, t) * vectors[t * step + v * Lanes ...].
 ///
-/// Each sum is one chain of multiply-adds in the order of t: its bits do not depend on R or NV.
-template <int R, int NV, class DF, class T, class Sink>
-HWY_INLINE void multiply_tile(DF d, Broadcast<T> a, const T* HWY_RESTRICT vectors,
+/// Elements are numbers of the working type, or pairs. Each sum is one chain of multiply-adds in
+/// the order of t: its bits do not depend on R or NV.
+template <int R, int NV, class DF, class E, class Sink>
+HWY_INLINE void multiply_tile(DF d, Broadcast<E> a, const E* HWY_RESTRICT vectors,
                               std::ptrdiff_t step, std::int64_t steps, Sink&& sink) {
   using V = hn::Vec<DF>;
   const std::size_t lanes = hn::Lanes(d);
@@ -48,17 +51,20 @@ HWY_INLINE void multiply_tile(DF d, Broadcast<T> a, const T* HWY_RESTRICT vector
     for (int v = 0; v < NV; ++v) sum[r][v] = hn::Zero(d);
   }
   // Two bases, so that every address is base + {0, 1, 2} * stride, which x86 encodes directly.
-  const T* low = a.at;
-  const T* high = a.at + 3 * a.row_stride;
+  const E* low = a.at;
+  const E* high = a.at + 3 * a.row_stride;
   for (std::int64_t t = 0; t < steps; ++t) {
     V b[NV];
 #pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v) b[v] = hn::LoadU(d, vectors + static_cast<std::size_t>(v) * lanes);
+    for (int v = 0; v < NV; ++v) {
+      b[v] = load_elements(d, vectors + static_cast<std::size_t>(v) * lanes);
+    }
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
-      const V factor = hn::Set(d, r < 3 ? low[r * a.row_stride] : high[(r - 3) * a.row_stride]);
+      const E* at = r < 3 ? low + r * a.row_stride : high + (r - 3) * a.row_stride;
+      const V factor = spread_element(d, at);
 #pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v) sum[r][v] = hn::MulAdd(factor, b[v], sum[r][v]);
+      for (int v = 0; v < NV; ++v) sum[r][v] = add_product<E>(factor, b[v], sum[r][v]);
     }
     low += a.step_stride;
     high += a.step_stride;
@@ -72,15 +78,15 @@ HWY_INLINE void multiply_tile(DF d, Broadcast<T> a, const T* HWY_RESTRICT vector
 }
 
 /// multiply_tile over any number of rows; sink gets the row in the whole.
-template <int NV, class DF, class T, class Sink>
-HWY_INLINE void multiply(DF d, std::int64_t rows, Broadcast<T> a, const T* HWY_RESTRICT vectors,
+template <int NV, class DF, class E, class Sink>
+HWY_INLINE void multiply(DF d, std::int64_t rows, Broadcast<E> a, const E* HWY_RESTRICT vectors,
                          std::ptrdiff_t step, std::int64_t steps, Sink&& sink) {
   std::int64_t row = 0;
   const auto run = [&](auto height) HWY_ATTR {
     constexpr int R = decltype(height)::value;
     const std::int64_t first = row;
     multiply_tile<R, NV>(
-        d, Broadcast<T>{a.at + first * a.row_stride, a.row_stride, a.step_stride}, vectors, step,
+        d, Broadcast<E>{a.at + first * a.row_stride, a.row_stride, a.step_stride}, vectors, step,
         steps, [&sink, first](int r, int v, auto sum) HWY_ATTR { sink(first + r, v, sum); });
     row += R;
   };
