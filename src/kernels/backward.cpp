@@ -121,10 +121,11 @@ void backward_tile(const ScoreSetup<T>& setup, const KeyChunk& chunk, Rows<T> ke
       T* sums = x.query_sums + lane * p.width;
       if (sparse && x.any_bad_keys) {
         add_weighted_rows_guarded<NV, T>(block.slopes + lane, kQueryBlock, nullptr,
-                                         x.bad_keys + skip, tile_keys, count, p.width, keep, sums);
+                                         x.bad_keys + skip, tile_keys, count, p.width, keep, sums,
+                                         panel.lanes);
       } else {
         add_weighted_rows<NV>(block.slopes + lane, kQueryBlock, tile_keys, count, p.width, keep,
-                              sums);
+                              sums, panel.lanes);
       }
     });
   }

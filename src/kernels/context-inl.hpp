@@ -18,19 +18,19 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// sums[c][lane] = sums[c][lane] * keep[lane] + Σ_r weights[r][lane] * rows[r][c].
 ///
 /// weights: `count` rows of NV vectors, `pitch` apart, of numbers or of pairs, whose rows hold two
-/// keys each; sums: [width][lanes]. The new terms are
+/// keys each; sums: [width] rows, `sum_pitch` apart. The new terms are
 /// added among themselves first, so an old sum is rounded once a block, not once a row. `fresh`:
 /// there are no old sums.
 template <int NV, class E, class T>
 HWY_INLINE void add_weighted_rows(const E* weights, std::int64_t pitch, Rows<E> rows,
                                   std::int64_t count, std::int64_t width,
                                   hn::Vec<hn::ScalableTag<T>> (&keep)[NV], T* sums,
-                                  bool fresh = false) {
+                                  std::int64_t sum_pitch, bool fresh = false) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   multiply<NV>(d, width, Broadcast<E>{rows.at, 1, rows.stride}, weights, pitch, count,
                [=, &keep](std::int64_t c, int v, auto sum) HWY_ATTR {
-                 T* at = sums + (c * NV + v) * lanes;
+                 T* at = sums + c * sum_pitch + v * lanes;
                  hn::Store(fresh ? sum : hn::MulAdd(hn::Load(d, at), keep[v], sum), d, at);
                });
 }
@@ -41,7 +41,7 @@ template <int NV, class T>
 void add_weighted_rows_guarded(const T* weights, std::int64_t pitch, const T* valid,
                                const std::uint8_t* bad, Rows<T> rows, std::int64_t count,
                                std::int64_t width, hn::Vec<hn::ScalableTag<T>> (&keep)[NV],
-                               T* sums) {
+                               T* sums, std::int64_t sum_pitch) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   hn::Vec<hn::ScalableTag<T>> all[NV];
@@ -51,7 +51,7 @@ void add_weighted_rows_guarded(const T* weights, std::int64_t pitch, const T* va
     while (good < count && !bad[good]) ++good;
     add_weighted_rows<NV>(weights + r * pitch, pitch,
                           Rows<T>{rows.at + r * rows.stride, rows.stride}, good - r, width, all,
-                          sums);
+                          sums, sum_pitch);
     for (int v = 0; v < NV; ++v) all[v] = hn::Set(d, T{1});
     for (r = good; r < count && bad[r]; ++r) {
       const T* row = rows.at + r * rows.stride;
@@ -61,7 +61,7 @@ void add_weighted_rows_guarded(const T* weights, std::int64_t pitch, const T* va
                               ? hn::MaskFromVec(hn::Load(d, valid + (r * NV + v) * lanes))
                               : hn::Ne(weight, hn::Zero(d));
         for (std::int64_t c = 0; c < width; ++c) {
-          T* at = sums + (c * NV + v) * lanes;
+          T* at = sums + c * sum_pitch + v * lanes;
           const auto old = hn::Load(d, at);
           hn::Store(hn::IfThenElse(seen, hn::MulAdd(weight, hn::Set(d, row[c]), old), old), d, at);
         }

@@ -43,11 +43,15 @@ struct Exp2Constants<double> {
   static constexpr int kMantissa = 52;
 };
 
+/// For weights that are rounded to bfloat16: relative error below 3e-6.
+struct RoughExp2Constants : Exp2Constants<float> {
+  static constexpr float kPoly[] = {9.582852e-3f, 5.5906426e-2f, 2.4024099e-1f, 6.9312418e-1f};
+};
+
 /// 2^n (1 + f·poly(f)), with n in the low bits of `shifted` and 2^(n + f) wanted.
-template <class DF, class V = hn::Vec<DF>>
+template <class C, class DF, class V = hn::Vec<DF>>
 HWY_INLINE V exp2_of_parts(DF d, V shifted, V f) {
   using T = hn::TFromD<DF>;
-  using C = Exp2Constants<T>;
   const hn::RebindToSigned<DF> di;
   V p = hn::Set(d, C::kPoly[0]);
   for (std::size_t i = 1; i < std::size(C::kPoly); ++i) {
@@ -66,16 +70,21 @@ template <class DF, class V = hn::Vec<DF>>
 HWY_INLINE V exp2_softmax(DF d, V t) {
   const V magic = hn::Set(d, Exp2Constants<hn::TFromD<DF>>::kMagic);
   const V shifted = hn::Add(t, magic);
-  return exp2_of_parts(d, shifted, hn::Sub(t, hn::Sub(shifted, magic)));
+  return exp2_of_parts<Exp2Constants<hn::TFromD<DF>>>(d, shifted,
+                                                      hn::Sub(t, hn::Sub(shifted, magic)));
 }
 
 /// 2^(-drop · factor), the softmax's weight of a score that lies `drop` below the largest: as
 /// exp2_softmax, with the product not rounded and two operations less.
+template <class C, class DF, class V = hn::Vec<DF>>
+HWY_INLINE V exp2_drop_as(DF d, V drop, V factor) {
+  const V magic = hn::Set(d, C::kMagic);
+  const V shifted = hn::NegMulAdd(drop, factor, magic);
+  return exp2_of_parts<C>(d, shifted, hn::NegMulSub(drop, factor, hn::Sub(shifted, magic)));
+}
 template <class DF, class V = hn::Vec<DF>>
 HWY_INLINE V exp2_drop(DF d, V drop, V factor) {
-  const V magic = hn::Set(d, Exp2Constants<hn::TFromD<DF>>::kMagic);
-  const V shifted = hn::NegMulAdd(drop, factor, magic);
-  return exp2_of_parts(d, shifted, hn::NegMulSub(drop, factor, hn::Sub(shifted, magic)));
+  return exp2_drop_as<Exp2Constants<hn::TFromD<DF>>>(d, drop, factor);
 }
 
 }  // namespace heed::kernels::HWY_NAMESPACE

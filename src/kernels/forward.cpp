@@ -105,7 +105,8 @@ KeyBlock<T, E> load_block(const AttentionProblem& p, const Entry& e, std::int64_
     block.plain_values = block.values;
   } else if constexpr (kHasPairs) {
     block.keys = view_pairs(p.key, block.key_at, count, p.width, x.keys);
-    pair_rows(static_cast<const BFloat16*>(p.value.data) + block.value_at, p.value.stride[2],
+    pair_rows(hn::ScalableTag<std::uint32_t>(),
+              static_cast<const BFloat16*>(p.value.data) + block.value_at, p.value.stride[2],
               p.value.stride[3], count, p.value_width, x.values);
     block.values = {x.values, p.value_width};
   }
@@ -118,6 +119,10 @@ bool has_bad_values(const AttentionProblem& p, KeyBlock<T, E>& block, ForwardScr
   if (block.checked) return x.any_bad;
   block.checked = true;
   if constexpr (!std::is_same_v<E, T>) {
+    if (all_finite(static_cast<const BFloat16*>(p.value.data) + block.value_at, p.value.stride[2],
+                   p.value.stride[3], block.count, p.value_width)) {
+      return x.any_bad = false;
+    }
     copy_rows(p.value.data, p.type, block.value_at, p.value.stride[2], p.value.stride[3],
               block.count, p.value_width, x.plain_values, p.value_width);
     block.plain_values = {x.plain_values, p.value_width};
@@ -133,9 +138,10 @@ HWY_INLINE void weigh_scores(T* score, std::int64_t count, V factor, const V (&b
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t wide = NV * lanes;
+  using Exponential = std::conditional_t<std::is_same_v<E, T>, Exp2Constants<T>, RoughExp2Constants>;
   const auto weigh = [&](std::int64_t r, int v) HWY_ATTR {
     const V drop = hn::Sub(base[v], hn::Load(d, score + r * wide + v * lanes));
-    const V p = exp2_drop(d, drop, factor);
+    const V p = exp2_drop_as<Exponential>(d, drop, factor);
     sum[v] = hn::Add(sum[v], p);
     return p;
   };
@@ -159,7 +165,8 @@ HWY_INLINE void weigh_scores(T* score, std::int64_t count, V factor, const V (&b
   }
 }
 
-/// Takes keys `from` .. `to` of the block into the running softmax of one panel.
+/// Takes keys `from` .. `to` of the block into the running softmax of one panel, which begins at
+/// lane `first_lane` of the block of queries.
 template <int NV, class T, class E>
 void forward_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_lane,
                    KeyBlock<T, E>& block, std::int64_t from, std::int64_t to,
@@ -171,9 +178,9 @@ void forward_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_l
   const AttentionProblem& p = setup.p;
   const Rows<E> keys{block.keys.at + skip * block.keys.stride, block.keys.stride};
   V top[NV], keep[NV], base[NV];
-  const Cover cover =
-      score_tile<NV>(setup, panel, x.queries + first_lane * elements<E>(panel_width(p)), keys, from,
-                     count, x.tile, top);
+  const std::int64_t begin = first_lane - panel.skip;  // of the whole panel
+  const E* queries = x.queries + begin * elements<E>(panel_width(p)) + panel.skip;
+  const Cover cover = score_tile<NV>(setup, panel, queries, keys, from, count, x.tile, top);
   if (cover == Cover::none) return;
 
   const V factor = hn::Set(d, setup.factor());
@@ -213,14 +220,18 @@ void forward_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_l
       if (rounded) pair_weights(x.tile.score, count, wide, x.weights);
     }
   }
-  T* context = x.context + first_lane * p.value_width;
-  const bool fresh = !std::exchange(x.started[first_lane], true);
+  T* context = x.context + begin * p.value_width;
+  bool fresh = !std::exchange(x.started[begin], true);
+  if (fresh && (guarded || panel.skip > 0)) {
+    std::fill(context, context + p.value_width * panel.pitch(), T{0});
+    fresh = false;
+  }
+  context += panel.skip;
   if (guarded) {
-    if (fresh) std::fill(context, context + p.value_width * wide, T{0});
     const Rows<T> values{block.plain_values.at + skip * block.plain_values.stride,
                          block.plain_values.stride};
     add_weighted_rows_guarded<NV>(x.tile.score, wide, x.tile.valid, x.bad + skip, values, count,
-                                  p.value_width, keep, context);
+                                  p.value_width, keep, context, panel.pitch());
     return;
   }
   const Rows<E> values{block.values.at + skip / kNumbers<E> * block.values.stride,
@@ -232,7 +243,7 @@ void forward_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_l
     weights = x.weights;
   }
   add_weighted_rows<NV>(weights, wide, values, elements<E>(count), p.value_width, keep, context,
-                        fresh);
+                        panel.pitch(), fresh);
 }
 
 /// Has panel `i` of `panels` bring its share of the `rows` keys and values behind the block near.
@@ -313,6 +324,15 @@ std::int64_t load_queries(const AttentionProblem& p, const Entry& e, const Query
   return count;
 }
 
+/// The key behind the last one that the left half of a wide panel sees: from there on the right
+/// half goes alone, so that less is computed beyond the diagonal.
+inline std::int64_t half_range(const AttentionProblem& p, const Entry& e, Panel panel,
+                               std::int64_t lanes) {
+  const std::int64_t half = panel.lanes / 2;
+  const bool wide = panel.lanes > 2 * lanes && panel.count > half && p.score == Score::dot;
+  return wide ? e.end_key(panel.query + half - 1) : e.keys;
+}
+
 template <class T, class E>
 void forward_block(const ForwardCall& call, const QueryBlock& item, ForwardScratch<T, E>& x) {
   const AttentionProblem& p = call.problem;
@@ -331,18 +351,31 @@ void forward_block(const ForwardCall& call, const QueryBlock& item, ForwardScrat
   for (std::int64_t key = begin / kKeyBlock * kKeyBlock; key < end; key += kKeyBlock) {
     const std::int64_t count = std::min(kKeyBlock, end - key);
     KeyBlock<T, E> block = load_block(p, e, kv_head, key, count, x);
+    // Ranges begin and end with whole rows of values; the mask takes out what this adds.
+    const auto whole = [&](std::int64_t at) {
+      return std::min(key + count, key + elements<E>(at - key) * kNumbers<E>);
+    };
+    const auto take = [&](Panel panel, std::int64_t from, std::int64_t to) HWY_ATTR {
+      if (from >= to) return;
+      with_vectors(panel.lanes / lanes, [&](auto vectors) HWY_ATTR {
+        forward_panel<vectors.value>(setup, panel, panel.query - item.query, block, from, to, x);
+      });
+    };
     for (std::int64_t i = 0; i < panel_count; ++i) {
       const Panel panel = panels[i];
       std::int64_t from = std::max(key, e.begin_key(panel.query));
       std::int64_t to = std::min(key + count, e.end_key(panel.query + panel.count - 1));
       if (from >= to) continue;
-      // Whole rows of values; the mask takes out what this adds.
-      from -= (from - key) % kNumbers<E>;
-      to = std::min(key + count, key + elements<E>(to - key) * kNumbers<E>);
+      from -= (from - key) % kNumbers<E>, to = whole(to);
+      const std::int64_t middle = whole(std::max(from, half_range(p, e, panel, lanes)));
       look_ahead(block, std::min(kKeyBlock, end - key - count), i, panel_count, p, x);
-      with_vectors(panel.lanes / lanes, [&](auto vectors) HWY_ATTR {
-        forward_panel<vectors.value>(setup, panel, panel.query - item.query, block, from, to, x);
-      });
+      if (middle < to) {
+        const std::int64_t half = panel.lanes / 2;
+        take(panel, from, middle);
+        take({panel.query + half, panel.count - half, half, half}, middle, to);
+      } else {
+        take(panel, from, to);
+      }
     }
   }
   for (std::int64_t i = 0; i < panel_count; ++i) {

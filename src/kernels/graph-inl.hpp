@@ -29,6 +29,11 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// Vectors of at most 32 bytes: graphs rarely have more than eight heads, and wider vectors, which
+/// hold several columns of a head, were slower on Zen 4 (8 heads of 8, 1 M edges: 73 against 40 ms).
+template <class T>
+using NodeTag = hn::CappedTag<T, 32 / sizeof(T)>;
+
 /// How the H x D numbers of a node lie: groups of heads, each [D][slots], filled up with zeros to
 /// whole vectors. A lane holds the same head in every vector of a group, so a weight multiplies a
 /// row without being spread over it, and a dot product of every head is a plain sum of vectors.
@@ -45,7 +50,7 @@ struct NodeRows {
 
   /// A constant where the target's vectors have one length.
   static HWY_INLINE std::int64_t lanes() {
-    return static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
+    return static_cast<std::int64_t>(hn::Lanes(NodeTag<T>()));
   }
 
   std::int64_t group() const { return vectors * lanes(); }  // elements of a group's row
@@ -100,7 +105,7 @@ void clear_node(const NodeRows<T>& rows, void* data, Type type, std::int64_t nod
 /// Sums the lanes of each head; every lane of the head gets the sum.
 template <class T, class V>
 HWY_INLINE V fold(const NodeRows<T>& rows, V v) {
-  const hn::ScalableTag<T> d;
+  const NodeTag<T> d;
   const hn::RebindToSigned<decltype(d)> di;
   using Lane = hn::TFromD<decltype(di)>;
   for (std::int64_t step = rows.slots; step < rows.lanes(); step *= 2) {
@@ -113,9 +118,9 @@ HWY_INLINE V fold(const NodeRows<T>& rows, V v) {
 /// The numbers of a group's heads, from [H], on every lane of their head; 0 where there is no head.
 /// `buffer`: one vector.
 template <class From, class T>
-HWY_INLINE hn::Vec<hn::ScalableTag<T>> spread_heads(const NodeRows<T>& rows, std::int64_t g,
+HWY_INLINE hn::Vec<NodeTag<T>> spread_heads(const NodeRows<T>& rows, std::int64_t g,
                                                     const From* from, T* HWY_RESTRICT buffer) {
-  const hn::ScalableTag<T> d;
+  const NodeTag<T> d;
   if constexpr (std::is_same_v<From, T>) {
     if (rows.heads_in(g) == rows.lanes()) return hn::LoadU(d, from + g * rows.slots);
   }
@@ -128,9 +133,9 @@ HWY_INLINE hn::Vec<hn::ScalableTag<T>> spread_heads(const NodeRows<T>& rows, std
 
 /// The inverse, into [H] of any type.
 template <class T>
-HWY_INLINE void store_heads(const NodeRows<T>& rows, std::int64_t g, hn::Vec<hn::ScalableTag<T>> v,
+HWY_INLINE void store_heads(const NodeRows<T>& rows, std::int64_t g, hn::Vec<NodeTag<T>> v,
                             void* to, Type type, std::int64_t at, T* HWY_RESTRICT buffer) {
-  const hn::ScalableTag<T> d;
+  const NodeTag<T> d;
   const std::int64_t heads = rows.heads_in(g);
   if (heads == rows.lanes() && type == (sizeof(T) == 8 ? Type::float64 : Type::float32)) {
     hn::StoreU(v, d, static_cast<T*>(to) + at + g * rows.slots);
@@ -152,9 +157,9 @@ HWY_INLINE V leaky_slope(D d, V x, V slope) {
 
 /// Σ of a ∘ b over the columns, a head at a time.
 template <class T>
-HWY_INLINE hn::Vec<hn::ScalableTag<T>> dot_heads(const NodeRows<T>& rows, const T* HWY_RESTRICT a,
+HWY_INLINE hn::Vec<NodeTag<T>> dot_heads(const NodeRows<T>& rows, const T* HWY_RESTRICT a,
                                                  const T* HWY_RESTRICT b) {
-  const hn::ScalableTag<T> d;
+  const NodeTag<T> d;
   auto even = hn::Zero(d), odd = hn::Zero(d);
   std::int64_t i = 0;
   for (; i + 2 <= rows.vectors; i += 2) {
@@ -205,7 +210,7 @@ void pack_nodes(const GraphProblem& p, const NodeRows<T>& rows, const void* data
 /// read again after each.
 template <class T, bool kGat>
 struct EdgeView {
-  using V = hn::Vec<hn::ScalableTag<T>>;
+  using V = hn::Vec<NodeTag<T>>;
 
   const GraphProblem* p;
   NodeRows<T> rows;
@@ -219,7 +224,7 @@ struct EdgeView {
 
   /// The score of an edge before gat's LeakyReLU; gatv2's as it is.
   HWY_INLINE V raw(std::int64_t g, std::int64_t from, std::int64_t to) const {
-    const hn::ScalableTag<T> d;
+    const NodeTag<T> d;
     const std::int64_t lanes = rows.lanes();
     if constexpr (kGat) {
       return hn::Add(hn::Load(d, source_part + from * rows.per_head() + g * lanes),
@@ -247,7 +252,7 @@ struct EdgeView {
 
   /// The score itself.
   HWY_INLINE V finish(V x) const {
-    const hn::ScalableTag<T> d;
+    const NodeTag<T> d;
     if constexpr (!kGat) return x;
     return leaky(d, x, hn::Set(d, slope));
   }
@@ -266,7 +271,7 @@ struct EdgeView {
       }
       buffer[lane] = words[static_cast<std::size_t>(head % 4)] >= threshold ? kept : T{0};
     }
-    return hn::Load(hn::ScalableTag<T>(), buffer);
+    return hn::Load(NodeTag<T>(), buffer);
   }
 };
 
@@ -317,7 +322,7 @@ class EdgeTables {
     const NodeRows<T> rows = view.rows;
     pack_nodes(*view.p, rows, data, nodes, packed,
                [=, this](std::int64_t node, const T* row) HWY_ATTR {
-                 const hn::ScalableTag<T> d;
+                 const NodeTag<T> d;
                  const auto product = [&](const T* a, T* to) HWY_ATTR {
                    if (to == nullptr) return;
                    for (std::int64_t g = 0; g < rows.groups; ++g) {

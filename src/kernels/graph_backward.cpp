@@ -29,7 +29,7 @@ struct NodeArrays {
 template <class T, bool kGat>
 class GraphBackward {
  public:
-  using D = hn::ScalableTag<T>;
+  using D = NodeTag<T>;
   using V = hn::Vec<D>;
 
   GraphBackward(const GraphProblem& problem, const GraphBackwardInputs& inputs,

@@ -29,7 +29,7 @@ struct TargetArrays {
 template <class T, bool kGat>
 void forward_target(const EdgeView<T, kGat> scores, std::int64_t node,
                     const GraphForwardResult result, const TargetArrays<T> x) {
-  const hn::ScalableTag<T> d;
+  const NodeTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const NodeRows<T> rows = scores.rows;
   const GraphProblem& p = *scores.p;

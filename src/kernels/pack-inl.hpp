@@ -95,9 +95,9 @@ void store_row(const T* from, std::int64_t width, const Output& to, Type type,
 
 #if HWY_TARGET != HWY_SCALAR
 /// Transposes the 4 x 4 blocks of four float vectors, each 128-bit block on its own.
-template <class V>
-HWY_INLINE void transpose_blocks(hn::ScalableTag<float> d, V& a, V& b, V& c, V& e) {
-  const hn::RepartitionToWide<decltype(d)> dw;
+template <class D, class V>
+HWY_INLINE void transpose_blocks(D d, V& a, V& b, V& c, V& e) {
+  const hn::RepartitionToWide<D> dw;
   const auto ab_low = hn::BitCast(dw, hn::InterleaveLower(d, a, b));
   const auto ab_high = hn::BitCast(dw, hn::InterleaveUpper(d, a, b));
   const auto ce_low = hn::BitCast(dw, hn::InterleaveLower(d, c, e));
@@ -134,36 +134,49 @@ HWY_INLINE void store_blocks(D d, hn::Vec<D> v, float* to, std::ptrdiff_t stride
 }
 #endif
 
-/// panel[c * lanes + r] = rows[r][c]: rows become lanes. Rows from `count` to `lanes` are zero.
-template <class T>
-void rows_to_panel(Rows<T> rows, std::int64_t count, std::int64_t width, std::int64_t lanes,
-                   T* HWY_RESTRICT panel) {
+/// run(d, first row) for whole vectors of rows, then of half as many, of 0 .. count; returns how
+/// many were done.
+template <class T, class Run>
+HWY_INLINE std::int64_t in_vectors_of_rows([[maybe_unused]] std::int64_t count,
+                                           [[maybe_unused]] const Run& run) {
   std::int64_t r = 0;
 #if HWY_TARGET != HWY_SCALAR
   if constexpr (sizeof(T) == 4) {
     const hn::ScalableTag<float> d;
     const auto n = static_cast<std::int64_t>(hn::Lanes(d));
-    for (; r + n <= count; r += n) {
-      const T* from = rows.at + r * rows.stride;
-      std::int64_t c = 0;
-      for (; c + 4 <= width; c += 4) {
-        auto v0 = load_blocks(d, from + c, rows.stride);
-        auto v1 = load_blocks(d, from + c + rows.stride, rows.stride);
-        auto v2 = load_blocks(d, from + c + 2 * rows.stride, rows.stride);
-        auto v3 = load_blocks(d, from + c + 3 * rows.stride, rows.stride);
-        transpose_blocks(d, v0, v1, v2, v3);
-        T* to = panel + c * lanes + r;
-        hn::StoreU(v0, d, to);
-        hn::StoreU(v1, d, to + lanes);
-        hn::StoreU(v2, d, to + 2 * lanes);
-        hn::StoreU(v3, d, to + 3 * lanes);
-      }
-      for (; c < width; ++c) {
-        for (std::int64_t i = 0; i < n; ++i) panel[c * lanes + r + i] = from[i * rows.stride + c];
-      }
+    for (; r + n <= count; r += n) run(d, r);
+    if constexpr (hn::MaxLanes(hn::ScalableTag<float>()) > 8) {
+      for (; r + n / 2 <= count; r += n / 2) run(hn::Half<decltype(d)>(), r);
     }
   }
 #endif
+  return r;
+}
+
+/// panel[c * lanes + r] = rows[r][c]: rows become lanes. Rows from `count` to `lanes` are zero.
+template <class T>
+void rows_to_panel(Rows<T> rows, std::int64_t count, std::int64_t width, std::int64_t lanes,
+                   T* HWY_RESTRICT panel) {
+  std::int64_t r = in_vectors_of_rows<T>(count, [&](auto d, std::int64_t first) HWY_ATTR {
+    const auto n = static_cast<std::int64_t>(hn::Lanes(d));
+    const T* from = rows.at + first * rows.stride;
+    std::int64_t c = 0;
+    for (; c + 4 <= width; c += 4) {
+      auto v0 = load_blocks(d, from + c, rows.stride);
+      auto v1 = load_blocks(d, from + c + rows.stride, rows.stride);
+      auto v2 = load_blocks(d, from + c + 2 * rows.stride, rows.stride);
+      auto v3 = load_blocks(d, from + c + 3 * rows.stride, rows.stride);
+      transpose_blocks(d, v0, v1, v2, v3);
+      T* to = panel + c * lanes + first;
+      hn::StoreU(v0, d, to);
+      hn::StoreU(v1, d, to + lanes);
+      hn::StoreU(v2, d, to + 2 * lanes);
+      hn::StoreU(v3, d, to + 3 * lanes);
+    }
+    for (; c < width; ++c) {
+      for (std::int64_t i = 0; i < n; ++i) panel[c * lanes + first + i] = from[i * rows.stride + c];
+    }
+  });
   for (; r < count; ++r) {
     const T* from = rows.at + r * rows.stride;
     for (std::int64_t c = 0; c < width; ++c) panel[c * lanes + r] = from[c];
@@ -179,35 +192,30 @@ void rows_to_panel(Rows<T> rows, std::int64_t count, std::int64_t width, std::in
 template <class T>
 void panel_to_rows(const T* HWY_RESTRICT panel, std::int64_t count, std::int64_t width,
                    std::int64_t lanes, T* rows, std::ptrdiff_t stride, const T* times = nullptr) {
-  std::int64_t r = 0;
-#if HWY_TARGET != HWY_SCALAR
-  if constexpr (sizeof(T) == 4) {
-    const hn::ScalableTag<float> d;
+  std::int64_t r = in_vectors_of_rows<T>(count, [&](auto d, std::int64_t first) HWY_ATTR {
     const auto n = static_cast<std::int64_t>(hn::Lanes(d));
-    for (; r + n <= count; r += n) {
-      T* to = rows + r * stride;
-      const auto factor = times != nullptr ? hn::LoadU(d, times + r) : hn::Set(d, T{1});
-      std::int64_t c = 0;
-      for (; c + 4 <= width; c += 4) {
-        const T* from = panel + c * lanes + r;
-        auto v0 = hn::Mul(hn::LoadU(d, from), factor);
-        auto v1 = hn::Mul(hn::LoadU(d, from + lanes), factor);
-        auto v2 = hn::Mul(hn::LoadU(d, from + 2 * lanes), factor);
-        auto v3 = hn::Mul(hn::LoadU(d, from + 3 * lanes), factor);
-        transpose_blocks(d, v0, v1, v2, v3);
-        store_blocks(d, v0, to + c, stride);
-        store_blocks(d, v1, to + c + stride, stride);
-        store_blocks(d, v2, to + c + 2 * stride, stride);
-        store_blocks(d, v3, to + c + 3 * stride, stride);
-      }
-      for (; c < width; ++c) {
-        for (std::int64_t i = 0; i < n; ++i) {
-          to[i * stride + c] = panel[c * lanes + r + i] * (times != nullptr ? times[r + i] : T{1});
-        }
+    T* to = rows + first * stride;
+    const auto factor = times != nullptr ? hn::LoadU(d, times + first) : hn::Set(d, T{1});
+    std::int64_t c = 0;
+    for (; c + 4 <= width; c += 4) {
+      const T* from = panel + c * lanes + first;
+      auto v0 = hn::Mul(hn::LoadU(d, from), factor);
+      auto v1 = hn::Mul(hn::LoadU(d, from + lanes), factor);
+      auto v2 = hn::Mul(hn::LoadU(d, from + 2 * lanes), factor);
+      auto v3 = hn::Mul(hn::LoadU(d, from + 3 * lanes), factor);
+      transpose_blocks(d, v0, v1, v2, v3);
+      store_blocks(d, v0, to + c, stride);
+      store_blocks(d, v1, to + c + stride, stride);
+      store_blocks(d, v2, to + c + 2 * stride, stride);
+      store_blocks(d, v3, to + c + 3 * stride, stride);
+    }
+    for (; c < width; ++c) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        const T factor_here = times != nullptr ? times[first + i] : T{1};
+        to[i * stride + c] = panel[c * lanes + first + i] * factor_here;
       }
     }
-  }
-#endif
+  });
   for (; r < count; ++r) {
     const T factor = times != nullptr ? times[r] : T{1};
     for (std::int64_t c = 0; c < width; ++c) rows[r * stride + c] = panel[c * lanes + r] * factor;

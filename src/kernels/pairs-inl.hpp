@@ -95,19 +95,24 @@ HWY_INLINE V add_product(V a, V b, V sum) {
 #endif
 
 /// to[r][c] = (rows[2r][c], rows[2r + 1][c]); a last row without a partner gets zeros for it.
-inline void pair_rows(const BFloat16* rows, std::ptrdiff_t row_stride, std::ptrdiff_t column_stride,
-                      std::int64_t count, std::int64_t width, Pair* to) {
+template <class D>  // of 32-bit numbers
+void pair_rows(D d, const BFloat16* rows, std::ptrdiff_t row_stride, std::ptrdiff_t column_stride,
+               std::int64_t count, std::int64_t width, Pair* to) {
+  const hn::Rebind<std::uint16_t, D> half;
+  const hn::Repartition<std::uint8_t, D> bytes;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t r = 0; r < count; r += 2, to += width) {
     const BFloat16* even = rows + r * row_stride;
     const BFloat16* odd = even + row_stride;
     const bool both = r + 1 < count;
-    if (both && column_stride == 1) {  // left to the compiler's vectors
-      for (std::int64_t c = 0; c < width; ++c) {
-        to[c].bits = even[c].bits | std::uint32_t{odd[c].bits} << 16;
-      }
-      continue;
+    std::int64_t c = 0;
+    for (; both && column_stride == 1 && c + lanes <= width; c += lanes) {
+      const auto low = hn::PromoteTo(d, hn::LoadU(half, &even[c].bits));
+      const auto high = hn::PromoteTo(d, hn::LoadU(half, &odd[c].bits));
+      hn::StoreU(hn::BitCast(bytes, hn::Or(low, hn::ShiftLeft<16>(high))), bytes,
+                 reinterpret_cast<std::uint8_t*>(to + c));
     }
-    for (std::int64_t c = 0; c < width; ++c) {
+    for (; c < width; ++c) {
       const std::uint32_t high = both ? odd[c * column_stride].bits : 0;
       to[c].bits = even[c * column_stride].bits | high << 16;
     }
@@ -130,6 +135,24 @@ inline void pair_columns(const BFloat16* rows, std::ptrdiff_t row_stride,
     }
   }
 }
+/// Whether no number of the rows is an infinity or NaN.
+inline bool all_finite(const BFloat16* rows, std::ptrdiff_t row_stride,
+                       std::ptrdiff_t column_stride, std::int64_t count, std::int64_t width) {
+  constexpr std::uint16_t kExponent = 0x7F80;
+  std::uint16_t bad = 0;
+  for (std::int64_t r = 0; r < count; ++r) {
+    const BFloat16* row = rows + r * row_stride;
+    if (column_stride == 1) {  // left to the compiler's vectors
+      for (std::int64_t c = 0; c < width; ++c) bad |= (row[c].bits & kExponent) == kExponent;
+    } else {
+      for (std::int64_t c = 0; c < width; ++c) {
+        bad |= (row[c * column_stride].bits & kExponent) == kExponent;
+      }
+    }
+  }
+  return bad == 0;
+}
+
 /// The rows themselves where each begins with a whole pair, else a copy in `scratch`.
 inline Rows<Pair> view_pairs(const Input& input, std::int64_t element, std::int64_t count,
                              std::int64_t width, Pair* scratch) {

@@ -203,9 +203,10 @@ void flush(const AttentionProblem& p, RowsScratch<T>& x) {
     if (!to->wanted) continue;
     if (bad) {
       add_weighted_rows_guarded<NV, T>(to->weights, wide, nullptr, x.bad, values, x.waiting,
-                                       p.value_width, keep, to->sums);
+                                       p.value_width, keep, to->sums, wide);
     } else {
-      add_weighted_rows<NV>(to->weights, wide, values, x.waiting, p.value_width, keep, to->sums);
+      add_weighted_rows<NV>(to->weights, wide, values, x.waiting, p.value_width, keep, to->sums,
+                            wide);
     }
   }
   x.waiting = 0;

@@ -26,9 +26,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr std::int64_t kKeyBlock = 96;  // a multiple of kRows, and of 4 for dropout
 
-/// Queries `query` .. `query + count` of one head, in `lanes` lanes (the rest idle).
+/// Queries `query` .. `query + count` of one head, in `lanes` lanes (the rest idle). A panel may be
+/// the right end of a wider one, whose first `skip` lanes are left out.
 struct Panel {
-  std::int64_t query, count, lanes;
+  std::int64_t query, count, lanes, skip = 0;
+
+  /// Lanes between the rows of its queries and of its sums.
+  std::int64_t pitch() const { return lanes + skip; }
 };
 
 /// The panel of the next queries of a block that has `left` of them: as wide as useful.
@@ -323,7 +327,7 @@ void shape_scores(const ScoreSetup<T>& setup, Panel panel, std::int64_t key, std
 }
 
 /// Scores of keys `key` .. `key + count` (rows of `keys`) for the panel whose queries are in
-/// `queries` ([elements<E>(width)][lanes]); masked pairs get -inf. `top` gets the largest score of
+/// `queries` ([elements<E>(width)][panel.pitch()]); masked pairs get -inf. `top` gets the largest score of
 /// each lane. Returns `none`, and computes nothing, when no pair takes part.
 template <int NV, class E, class T>
 HWY_INLINE Cover score_tile(const ScoreSetup<T>& setup, Panel panel, const E* queries, Rows<E> keys,
@@ -349,7 +353,7 @@ HWY_INLINE Cover score_tile(const ScoreSetup<T>& setup, Panel panel, const E* qu
       tile.keys.fetch(first, first + part);
       tile.values.fetch(first, first + part);
       multiply<NV>(d, part, Broadcast<E>{keys.at + first * keys.stride, keys.stride, 1}, queries,
-                   wide, elements<E>(p.width),
+                   panel.pitch(), elements<E>(p.width),
                    [=](std::int64_t r, int v, auto sum) HWY_ATTR { sink(first + r, v, sum); });
       first += part;
     }

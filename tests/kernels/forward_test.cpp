@@ -89,27 +89,34 @@ TEST(Forward, MatchesThePlainFormulaOnAnyFloat16Problem) { check_random(Type::fl
 
 TEST(Forward, ErrorIsAtMostTwiceThePlainFormulas) {
   std::mt19937_64 random(3);
-  for (const double spread : {1.0, 3.0}) {
-    Case c = make_case({.batch = 2,
-                        .heads = 4,
-                        .kv_heads = 4,
-                        .queries = 200,
-                        .keys = 300,
-                        .width = 64,
-                        .value_width = 64,
-                        .spread = spread},
-                       random);
-    const Reference exact = reference<double>(c, false), plain = reference<float>(c, false);
-    for_each_target([&] {
-      SCOPED_TRACE(c.describe());
-      const Result r = run(c);
-      Errors ours, theirs;
-      for (std::size_t i = 0; i < exact.out.size(); ++i) {
-        ours.add(r.out.buffer.get(static_cast<std::int64_t>(i)), exact.out[i]);
-        theirs.add(plain.out[i], exact.out[i]);
-      }
-      expect_rule_10("out", ours, theirs, 0x1p-23);
-    });
+  for (const auto& [type, unit] : {std::pair{Type::float32, 0x1p-23},
+                                   {Type::bfloat16, 0x1p-7},
+                                   {Type::float16, 0x1p-10}}) {
+    for (const double spread : {1.0, 3.0}) {
+      Case c = make_case({.type = type,
+                          .batch = 2,
+                          .heads = 4,
+                          .kv_heads = 4,
+                          .queries = 200,
+                          .keys = 300,
+                          .width = 64,
+                          .value_width = 64,
+                          .spread = spread},
+                         random);
+      const Reference exact = reference<double>(c, false), plain = reference<float>(c, false);
+      for_each_target([&] {
+        SCOPED_TRACE(c.describe());
+        const Result r = run(c);
+        Errors ours, theirs;
+        Buffer rounded(type, 1);  // the plain formula in float32, its output rounded once
+        for (std::size_t i = 0; i < exact.out.size(); ++i) {
+          ours.add(r.out.buffer.get(static_cast<std::int64_t>(i)), exact.out[i]);
+          rounded.set(0, plain.out[i]);
+          theirs.add(rounded.get(0), exact.out[i]);
+        }
+        expect_rule_10("out", ours, theirs, unit);
+      });
+    }
   }
 }
 
@@ -159,10 +166,11 @@ TEST(Forward, InfiniteScoresGiveWhatTheFormulaGives) {
   });
 }
 
-TEST(Forward, SameBitsAtAnyThreadCountAndInAnyBatch) {
+static void expect_same_bits(Type type) {
   std::mt19937_64 random(11);
+  const std::int64_t size_of_type = type == Type::bfloat16 ? 2 : 4;
   for (int n = 0; n < 40; ++n) {
-    Case c = random_case(Type::float32, random);
+    Case c = random_case(type, random);
     c.problem.dropout = 0;
     const int threads = omp_get_max_threads();
     omp_set_num_threads(1);
@@ -179,7 +187,8 @@ TEST(Forward, SameBitsAtAnyThreadCountAndInAnyBatch) {
       const auto skip = [&](Input& x, std::int64_t bytes) {
         if (x.data != nullptr) x.data = static_cast<const char*>(x.data) + b * x.stride[0] * bytes;
       };
-      skip(p.query, 4), skip(p.key, 4), skip(p.value, 4), skip(p.mask, 1), skip(p.bias, 4);
+      for (Input* x : {&p.query, &p.key, &p.value}) skip(*x, size_of_type);
+      skip(p.mask, 1), skip(p.bias, p.bias_type == Type::float32 ? 4 : 2);
       skip(p.row_bias, 4), skip(p.column_bias, 4);
       if (p.lengths != nullptr) p.lengths += b;
       p.batch = 1;
@@ -193,6 +202,13 @@ TEST(Forward, SameBitsAtAnyThreadCountAndInAnyBatch) {
       EXPECT_TRUE(same) << c.describe();
     }
   }
+}
+
+TEST(Forward, SameBitsAtAnyThreadCountAndInAnyBatch) {
+  for_each_target([] {
+    expect_same_bits(Type::float32);
+    expect_same_bits(Type::bfloat16);
+  });
 }
 
 TEST(Forward, RejectsWhatHasNoMeaning) {
