@@ -1,8 +1,13 @@
-"""docs/performance.md and its pictures: the table of ratios, cost and memory against length."""
+"""docs/performance.md and its pictures: a table of ratios for each machine that was measured, cost and memory against length.
+
+What was measured on a machine is kept in docs/performance/NAME.json, by its processor and SIMD target, from which the
+page is made: measuring on another machine adds a table and leaves the others.
+"""
 
 import json
 import math
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -94,28 +99,23 @@ def plot(rows, column, title, unit):
 
 
 def machine():
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":")[1].strip()
-    return platform.machine()
+    """The processor's name; as a cloud's names tell no generations apart, with its family and model."""
+    found = dict(line.split("\t: ", 1) for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines() if "\t: " in line)
+    found = {key.strip(): value.strip() for key, value in found.items()}
+    if "model name" not in found:
+        return platform.machine()
+    return f"{found['model name']} (family {found.get('cpu family')}, model {found.get('model')})"
 
 
-def write_report(docs, rows, threads, flops_peak, read_peak):
-    import torch
-
-    lengths = against_length(threads)
-    (docs / "cost-by-length.svg").write_text(plot(lengths, 1, "Time of one forward pass", "seconds"))
-    (docs / "memory-by-length.svg").write_text(plot(lengths, 2, "Memory a call adds", "MiB"))
+def table(about):
+    """The lines of one machine's section."""
+    rows = about["rows"]
     lines = [
-        "# Performance",
+        f"## {about['machine']}, {about['target']}",
         "",
-        "Written by `tools/bench --report`: heed beside its peers in one process, interleaved, best of several, each",
-        "result compared before it is timed. Ratios above 1 mean that heed is faster. The share is that of the",
-        "machine's multiply-add rate, for decoding that of one thread's reading rate, both measured in the same process.",
-        "",
-        f"Machine: {machine()}, {threads} threads, SIMD target {torch.ops.heed.simd_target()}, PyTorch"
-        f" {torch.__version__.split('+')[0]}; {flops_peak:.0f} GFLOP/s, {read_peak:.1f} GB/s.",
-        f"Measured {time.strftime('%Y-%m-%d')}.",
+        f"Machine: {about['machine']}, {about['threads']} threads, SIMD target {about['target']}, PyTorch {about['torch']};"
+        f" {about['flops']:.0f} GFLOP/s, {about['read']:.1f} GB/s.",
+        f"Measured {about['date']}.",
         "",
         "| case | heed ms | peer | peer ms | ratio | bar | reached | share |",
         "|---|--:|---|--:|--:|--:|---|--:|",
@@ -128,12 +128,11 @@ def write_report(docs, rows, threads, flops_peak, read_peak):
             f" {reached} | {share} |"
         )
     met = sum(r["ratio"] >= r["bar"] for r in rows)
-    lines += [
-        "",
-        f"{met} of {len(rows)} bars are reached on this machine. The bars for bfloat16 were set on a machine with",
-        "AVX-512 BF16, where PyTorch's own bfloat16 path is slow; with AVX2 alone both sides compute in float32, and no",
-        "kernel can be twice as fast as one that already runs near the multiply-add rate.",
-        "",
+    return [*lines, "", f"{met} of {len(rows)} bars are reached on this machine. {about.get('note', '')}".rstrip(), ""]
+
+
+def by_length(lengths):
+    lines = [
         "## Cost and memory against length",
         "",
         "One head of width 64, as many keys as queries. Dashed: the formula in eager PyTorch, as far as its matrices fit.",
@@ -151,4 +150,40 @@ def write_report(docs, rows, threads, flops_peak, read_peak):
             other = peer.get(length)
             cells = f"{other[1]:.3f} | {other[2]:.0f}" if other else "– | –"
             lines.append(f"| {which} | {length} | {seconds:.3f} | {memory:.1f} | {cells} |")
-    (docs / "performance.md").write_text("\n".join(lines) + "\n")
+    return lines
+
+
+HEAD = """# Performance
+
+Written by `tools/bench --report`: heed beside its peers in one process, interleaved, best of several, each
+result compared before it is timed. Ratios above 1 mean that heed is faster. The share is that of the
+machine's float32 multiply-add rate, for decoding that of one thread's reading rate, both measured in the same process;
+bfloat16 may pass 100 %, as AVX-512 BF16 has twice that rate. The newest machine comes first.
+"""
+
+
+def write_report(docs, rows, threads, flops_peak, read_peak):
+    import torch
+
+    about = {
+        "machine": machine(),
+        "target": torch.ops.heed.simd_target(),
+        "threads": threads,
+        "torch": torch.__version__.split("+")[0],
+        "flops": round(flops_peak, 1),
+        "read": round(read_peak, 1),
+        "date": time.strftime("%Y-%m-%d"),
+        "rows": rows,
+    }
+    kept = docs / "performance"
+    kept.mkdir(exist_ok=True)
+    file = kept / f"{re.sub('[^a-z0-9]+', '-', about['machine'].lower())}.{about['target']}.json"
+    if file.exists() and "note" in (before := json.loads(file.read_text())):
+        about["note"] = before["note"]
+    file.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+    lengths = against_length(threads)
+    (docs / "cost-by-length.svg").write_text(plot(lengths, 1, "Time of one forward pass", "seconds"))
+    (docs / "memory-by-length.svg").write_text(plot(lengths, 2, "Memory a call adds", "MiB"))
+    machines = [json.loads(path.read_text()) for path in sorted(kept.glob("*.json"))]
+    lines = [line for each in sorted(machines, key=lambda m: m["date"], reverse=True) for line in table(each)]
+    (docs / "performance.md").write_text("\n".join([HEAD, *lines, *by_length(lengths)]) + "\n")

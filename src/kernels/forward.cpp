@@ -45,24 +45,28 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// Keys of a block: as many bytes of them for pairs as for numbers.
+template <class E>
+constexpr std::int64_t kBlock = kKeyBlock * kNumbers<E>;
+
 /// What one thread needs, allocated once a call. E: elements of the two products.
 template <class T, class E>
 struct ForwardScratch {
   explicit ForwardScratch(const AttentionProblem& p)
       : queries(operands.take(kQueryBlock * elements<E>(panel_width(p)))),
-        keys(operands.take(kKeyBlock * elements<E>(p.width))),
-        values(operands.take(kKeyBlock * p.value_width)),
-        weights(kNumbers<E> > 1 ? operands.take(kKeyBlock * kQueryBlock) : nullptr),
+        keys(operands.take(kBlock<E> * elements<E>(p.width))),
+        values(operands.take(kBlock<E> * p.value_width)),
+        weights(kNumbers<E> > 1 ? operands.take(kBlock<E> * kQueryBlock) : nullptr),
         context(memory.take(kQueryBlock * p.value_width)),
         rows(memory.take(kQueryBlock * std::max(p.width, p.value_width))),
-        plain_values(kNumbers<E> > 1 ? memory.take(kKeyBlock * p.value_width) : nullptr),
+        plain_values(kNumbers<E> > 1 ? memory.take(kBlock<E> * p.value_width) : nullptr),
         top(memory.take(kQueryBlock)),
         sum(memory.take(kQueryBlock)),
         seen(memory.take(kQueryBlock)),
-        dropped(p.dropout > 0 ? memory.take(kKeyBlock * kQueryBlock) : nullptr),
-        tile{memory.take(kKeyBlock * kQueryBlock), memory.take(kKeyBlock * kQueryBlock),
-             memory.take(kKeyBlock * kQueryBlock), nullptr,
-             memory.take(kKeyBlock * kQueryBlock), take_powers(p, memory)} {}
+        dropped(p.dropout > 0 ? memory.take(kBlock<E> * kQueryBlock) : nullptr),
+        tile{memory.take(kBlock<E> * kQueryBlock), memory.take(kBlock<E> * kQueryBlock),
+             memory.take(kBlock<E> * kQueryBlock), nullptr,
+             memory.take(kBlock<E> * kQueryBlock), take_powers(p, memory)} {}
 
   Scratch<E> operands;
   Scratch<T> memory;
@@ -79,7 +83,7 @@ struct ForwardScratch {
   T* dropped;
   ScoreTile<T> tile;
   bool started[kQueryBlock];    // by first lane of a panel: its context is set
-  std::uint8_t bad[kKeyBlock];  // value rows that are not finite
+  std::uint8_t bad[kBlock<E>];  // value rows that are not finite
   bool any_bad;
 };
 
@@ -348,8 +352,8 @@ void forward_block(const ForwardCall& call, const QueryBlock& item, ForwardScrat
   std::fill(x.seen, x.seen + kQueryBlock, T{0});
 
   const std::int64_t begin = e.begin_key(item.query), end = e.end_key(item.query + item.count - 1);
-  for (std::int64_t key = begin / kKeyBlock * kKeyBlock; key < end; key += kKeyBlock) {
-    const std::int64_t count = std::min(kKeyBlock, end - key);
+  for (std::int64_t key = begin / kBlock<E> * kBlock<E>; key < end; key += kBlock<E>) {
+    const std::int64_t count = std::min(kBlock<E>, end - key);
     KeyBlock<T, E> block = load_block(p, e, kv_head, key, count, x);
     // Ranges begin and end with whole rows of values; the mask takes out what this adds.
     const auto whole = [&](std::int64_t at) {
@@ -368,7 +372,7 @@ void forward_block(const ForwardCall& call, const QueryBlock& item, ForwardScrat
       if (from >= to) continue;
       from -= (from - key) % kNumbers<E>, to = whole(to);
       const std::int64_t middle = whole(std::max(from, half_range(p, e, panel, lanes)));
-      look_ahead(block, std::min(kKeyBlock, end - key - count), i, panel_count, p, x);
+      look_ahead(block, std::min(kBlock<E>, end - key - count), i, panel_count, p, x);
       if (middle < to) {
         const std::int64_t half = panel.lanes / 2;
         take(panel, from, middle);

@@ -66,7 +66,8 @@ class Costs:
         cells = [
             [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| ")
         ]
-        self._bench = [row[:5] for row in cells if len(row) >= 8 and row[0] not in ("case", "---")]
+        rows = [row[:5] for row in cells if len(row) >= 8 and row[0] not in ("case", "---")]
+        self._bench = list({row[0]: row for row in reversed(rows)}.values())[::-1]  # of the first machine
 
     def table(self, part: Part, near: list[Part]) -> Table | None:
         """The part and its neighbours, quickest first."""
