@@ -1,7 +1,9 @@
 #include "heed/data/embeddings.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <numeric>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.hpp"
@@ -46,8 +48,10 @@ Embeddings from_safetensors(const fs::path& path, const WordTableOptions& option
   HEED_CHECK(vectors.dim() == 2 && vectors.scalar_type() == torch::kFloat32 && letters.dim() == 1 &&
                  letters.scalar_type() == torch::kUInt8,
              "{}: 'vectors' must be a matrix of F32 and 'words' a row of U8", path.string());
-  HEED_CHECK(torch::isfinite(vectors).all().item<bool>(), "{}: 'vectors' has a NaN or infinity",
-             path.string());
+  const std::span<const float> numbers(vectors.const_data_ptr<float>(),
+                                       static_cast<std::size_t>(vectors.numel()));
+  HEED_CHECK(std::ranges::all_of(numbers, [](float x) { return std::isfinite(x); }),
+             "{}: 'vectors' has a NaN or infinity", path.string());
   const std::string_view text(reinterpret_cast<const char*>(letters.data_ptr<std::uint8_t>()),
                               static_cast<std::size_t>(letters.numel()));
   HEED_CHECK(text.ends_with('\n') && !invalid_utf8(text),
@@ -80,17 +84,22 @@ void save_embeddings(const fs::path& path, const Embeddings& embeddings) {
   write_safetensors(path, {{"vectors", embeddings.vectors}, {"words", letters}});
 }
 
-EmbeddingIndex::EmbeddingIndex(Embeddings embeddings) : embeddings_(std::move(embeddings)) {
-  rows_.reserve(embeddings_.words.size());
-  for (std::size_t i = 0; i < embeddings_.words.size(); ++i) {
-    rows_.emplace(embeddings_.words[i], static_cast<std::int64_t>(i));
-  }
+EmbeddingIndex::EmbeddingIndex(Embeddings embeddings)
+    : embeddings_(std::move(embeddings)), order_(embeddings_.words.size()) {
+  std::iota(order_.begin(), order_.end(), 0);
+  std::ranges::sort(order_, {}, [this](std::int32_t row) { return word(row); });
+}
+
+std::int64_t EmbeddingIndex::find(std::string_view wanted) const {
+  const auto found =
+      std::ranges::lower_bound(order_, wanted, {}, [this](std::int32_t row) { return word(row); });
+  return found != order_.end() && word(*found) == wanted ? *found : -1;
 }
 
 std::vector<std::int64_t> EmbeddingIndex::rows(std::string_view word) const {
   std::vector<std::int64_t> result;
-  const auto known = [&](std::string_view candidate) { return rows_.contains(candidate); };
-  for (const std::string& found : stand_ins(word, known)) result.push_back(rows_.at(found));
+  const auto known = [&](std::string_view candidate) { return find(candidate) >= 0; };
+  for (const std::string& found : stand_ins(word, known)) result.push_back(find(found));
   return result;
 }
 
@@ -103,7 +112,7 @@ torch::Tensor EmbeddingIndex::embedding_for(std::string_view word) const {
 Coverage EmbeddingIndex::cover(std::span<const std::string> words) const {
   Coverage result{.words = words.size()};
   for (const std::string& word : words) {
-    if (rows_.contains(word)) {
+    if (find(word) >= 0) {
       ++result.exact;
     } else if (!rows(word).empty()) {
       ++result.by_stand_in;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <memory>
 
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
@@ -40,14 +41,21 @@ torch::ScalarType type_of(const std::string& dtype) {
   return found->type;
 }
 
-torch::Tensor read_tensor(const SafeTensorsEntry& entry, std::string_view bytes,
-                          const std::string& source) {
+/// The tensor whose bytes begin at `begin` of `file`; it keeps the file in memory and has no copy,
+/// unless its bytes lie at an odd place.
+torch::Tensor read_tensor(const SafeTensorsEntry& entry, const std::shared_ptr<std::string>& file,
+                          std::size_t begin, const std::string& source) {
+  const std::string_view bytes = std::string_view(*file).substr(begin, entry.end - entry.begin);
   const torch::ScalarType type = type_of(entry.dtype);
   if (type == torch::kBool) {
     const bool sound = std::ranges::all_of(bytes, [](char byte) { return byte == 0 || byte == 1; });
     HEED_CHECK(sound,
                "{}: '{}' is BOOL but has bytes other than 0 and 1; write or fetch the file again",
                source, entry.name);
+  }
+  char* data = file->data() + begin;
+  if (reinterpret_cast<std::uintptr_t>(data) % torch::elementSize(type) == 0 && !bytes.empty()) {
+    return torch::from_blob(data, entry.shape, [file](void*) {}, type);
   }
   torch::Tensor tensor = torch::empty(entry.shape, type);
   if (!bytes.empty()) std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
@@ -94,14 +102,13 @@ void write_safetensors(const std::filesystem::path& path,
 }
 
 SafeTensors read_safetensors(const std::filesystem::path& path) {
-  const std::string file = read_file(path);
-  const SafeTensorsHeader header = parse_safetensors(file, path.string());
+  const auto file = std::make_shared<std::string>(read_file(path));
+  const SafeTensorsHeader header = parse_safetensors(*file, path.string());
   SafeTensors result;
   result.metadata = header.metadata;
   for (const SafeTensorsEntry& entry : header.entries) {
-    const std::string_view bytes =
-        std::string_view(file).substr(header.data_begin + entry.begin, entry.end - entry.begin);
-    result.tensors[entry.name] = read_tensor(entry, bytes, path.string());
+    result.tensors[entry.name] =
+        read_tensor(entry, file, header.data_begin + entry.begin, path.string());
   }
   return result;
 }

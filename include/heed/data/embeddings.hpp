@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "heed/data/word_table.hpp"
@@ -39,8 +38,6 @@ struct Coverage {
 class EmbeddingIndex {
  public:
   explicit EmbeddingIndex(Embeddings embeddings);
-  EmbeddingIndex(EmbeddingIndex&&) = default;  // not copied: the index points into the words
-
   std::int64_t width() const { return embeddings_.vectors.size(1); }
   /// [width], the mean of its stand-ins; undefined when nothing is known of the word.
   torch::Tensor embedding_for(std::string_view word) const;
@@ -48,10 +45,14 @@ class EmbeddingIndex {
   Coverage cover(std::span<const std::string> words) const;
 
  private:
+  std::string_view word(std::int32_t row) const {
+    return embeddings_.words[static_cast<std::size_t>(row)];
+  }
+  std::int64_t find(std::string_view wanted) const;  ///< Its row, -1: none.
   std::vector<std::int64_t> rows(std::string_view word) const;
 
   Embeddings embeddings_;
-  std::unordered_map<std::string_view, std::int64_t> rows_;  // of embeddings_.words
+  std::vector<std::int32_t> order_;  // rows by word: a hash table would take ten times as much
 };
 
 }  // namespace heed
