@@ -3,6 +3,7 @@
 // value gradients; query gradients are added chunk by chunk in order (Turns), so the bits do not
 // depend on the threads.
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "heed/kernels/attention.hpp"
@@ -25,12 +26,15 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <class T>
+/// What one thread needs. E: elements of the products.
+template <class T, class E>
 struct BackwardScratch {
   explicit BackwardScratch(const AttentionProblem& p)
       : block(p),
-        keys(memory.take(kChunk * p.width)),
-        values(memory.take(kChunk * p.value_width)),
+        keys(operands.take(kChunk * elements<E>(p.width))),
+        values(operands.take(kChunk * elements<E>(p.value_width))),
+        key_pairs(block.take_pairs(kChunk * p.width)),
+        turned_slopes(block.take_pairs(kKeyBlock * kQueryBlock)),
         key_sums(memory.take(kChunk * block.width)),
         value_sums(memory.take(kChunk * block.value_width)),
         query_sums(memory.take(kQueryBlock * p.width)),
@@ -43,10 +47,13 @@ struct BackwardScratch {
         key_powers(is_logistic(p) ? memory.take(kKeyBlock * block.width) : nullptr),
         hidden_sums(additive ? memory.take(kQueryBlock * block.width) : nullptr) {}
 
+  Scratch<E> operands;
   Scratch<T> memory;
-  GradientBlock<T> block;
-  T* keys;
-  T* values;
+  GradientBlock<T, E> block;
+  E* keys;
+  E* values;
+  E* key_pairs;      // pairs only: two keys of the chunk an element, [kChunk / 2][D]
+  E* turned_slopes;  // pairs only: two keys an element, [kKeyBlock / 2][lanes]
   T* key_sums;    // [kChunk][padded D]
   T* value_sums;  // [kChunk][padded V]
   T* query_sums;  // panels of [D][lanes]
@@ -65,7 +72,7 @@ struct BackwardScratch {
 /// Gradients of the scores of a tile, for additive scores.
 template <class T>
 void additive_block(const AttentionProblem& p, Rows<T> keys, std::int64_t count, std::int64_t begin,
-                    std::int64_t end, T* key_sums, BackwardScratch<T>& x) {
+                    std::int64_t end, T* key_sums, BackwardScratch<T, T>& x) {
   GradientBlock<T>& block = x.block;
   for (std::int64_t r = 0; r < count; ++r) {
     T* row = x.key_rows + r * block.width;
@@ -85,18 +92,86 @@ void additive_block(const AttentionProblem& p, Rows<T> keys, std::int64_t count,
                      AdditiveSums<T>{x.hidden_sums + skip, key_sums, x.weight_sums});
 }
 
-/// Keys `from` .. `from + count` of the chunk against the whole block of queries.
-template <class T>
-void backward_tile(const ScoreSetup<T>& setup, const KeyChunk& chunk, Rows<T> keys, Rows<T> values,
-                   std::int64_t from, std::int64_t count, const BackwardCall& call,
-                   BackwardScratch<T>& x) {
+/// A chunk's keys and values as the products take them.
+template <class E>
+struct ChunkRows {
+  Rows<E> keys, values;
+  Rows<E> skip(std::int64_t rows, Rows<E> from) const {
+    return {from.at + rows * from.stride, from.stride};
+  }
+};
+
+/// Adds the slopes of a panel's tile, times the keys, to the query sums: `skip` keys of the chunk
+/// are before them.
+template <int NV, class T, class E>
+void add_query_sums(const AttentionProblem& p, Panel panel, std::int64_t lane, const KeyChunk& chunk,
+                    Rows<E> keys, std::int64_t skip, std::int64_t count, bool sparse,
+                    BackwardScratch<T, E>& x) {
   const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  hn::Vec<decltype(d)> keep[NV];
+  for (int v = 0; v < NV; ++v) keep[v] = hn::Set(d, T{1});
+  T* sums = x.query_sums + lane * p.width;
+  const T* slopes = x.block.slopes + lane;
+  if constexpr (!std::is_same_v<E, T>) {
+    if constexpr (kHasPairs) {
+      pair_weights(slopes, kQueryBlock, count, panel.lanes, x.turned_slopes);
+      add_weighted_rows<NV>(static_cast<const E*>(x.turned_slopes), panel.lanes,
+                            Rows<E>{x.key_pairs + skip / 2 * p.width, p.width}, elements<E>(count),
+                            p.width, keep, sums, panel.lanes);
+    }
+  } else {
+    if (sparse && !x.checked_keys) {
+      x.any_bad_keys = find_non_finite(keys, chunk.count, p.width, x.bad_keys);
+      x.checked_keys = true;
+    }
+    const Rows<T> tile_keys{keys.at + skip * keys.stride, keys.stride};
+    if (sparse && x.any_bad_keys) {
+      add_weighted_rows_guarded<NV, T>(slopes, kQueryBlock, nullptr, x.bad_keys + skip, tile_keys,
+                                       count, p.width, keep, sums, panel.lanes);
+    } else {
+      add_weighted_rows<NV>(slopes, kQueryBlock, tile_keys, count, p.width, keep, sums,
+                            panel.lanes);
+    }
+  }
+}
+
+/// Adds what the tile gives to the key and value sums, from queries `begin` .. `end`. Where `sparse`,
+/// some weights may be 0, and must not meet what is not finite.
+template <class T, class E>
+void add_key_sums(const AttentionProblem& p, Rows<E> tile_keys, std::int64_t skip,
+                  std::int64_t count, std::int64_t begin, std::int64_t end, bool sparse,
+                  BackwardScratch<T, E>& x) {
+  GradientBlock<T, E>& block = x.block;
+  T* value_sums = x.value_sums + skip * block.value_width;
+  T* key_sums = x.key_sums + skip * block.width;
+  if constexpr (!std::is_same_v<E, T>) {
+    const std::int64_t queries = elements<E>(end);  // one panel, which begins at 0
+    block.round_tile(count);
+    add_tile_products<E>(block.weight_pairs, kQueryBlock / 2, count, block.grad_pairs, queries,
+                         block.value_width, nullptr, value_sums);
+    add_tile_products<E>(block.slope_pairs, kQueryBlock / 2, count, block.row_pairs, queries,
+                         block.width, nullptr, key_sums);
+  } else {
+    const std::uint8_t* bad = sparse && block.has_bad_rows(p) ? block.bad + begin : nullptr;
+    add_tile_products<E>(block.weights + begin, kQueryBlock, count,
+                         block.grad_rows + begin * block.value_width, end - begin,
+                         block.value_width, bad, value_sums);
+    if (x.additive) return additive_block(p, tile_keys, count, begin, end, key_sums, x);
+    add_tile_products<E>(block.slopes + begin, kQueryBlock, count,
+                         block.rows + begin * block.width, end - begin, block.width, bad, key_sums);
+  }
+}
+
+/// Keys `from` .. `from + count` of the chunk against the whole block of queries.
+template <class T, class E>
+void backward_tile(const ScoreSetup<T>& setup, const KeyChunk& chunk, const ChunkRows<E>& rows,
+                   std::int64_t from, std::int64_t count, const BackwardCall& call,
+                   BackwardScratch<T, E>& x) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
   const AttentionProblem& p = setup.p;
-  GradientBlock<T>& block = x.block;
+  GradientBlock<T, E>& block = x.block;
   const std::int64_t skip = from - chunk.key;
-  const Rows<T> tile_keys{keys.at + skip * keys.stride, keys.stride};
-  const Rows<T> tile_values{values.at + skip * values.stride, values.stride};
+  const Rows<E> tile_keys = rows.skip(skip, rows.keys), tile_values = rows.skip(skip, rows.values);
   bool guarded = false;
   std::int64_t begin = block.count, end = 0;  // lanes of the panels that take part
   for (std::int64_t i = 0; i < block.panel_count; ++i) {
@@ -112,36 +187,11 @@ void backward_tile(const ScoreSetup<T>& setup, const KeyChunk& chunk, Rows<T> ke
       begin = std::min(begin, lane);
       end = std::max(end, lane + panel.count);
       if (x.additive) return;
-      if (sparse && !x.checked_keys) {
-        x.any_bad_keys = find_non_finite(keys, chunk.count, p.width, x.bad_keys);
-        x.checked_keys = true;
-      }
-      hn::Vec<decltype(d)> keep[NV];
-      for (int v = 0; v < NV; ++v) keep[v] = hn::Set(d, T{1});
-      T* sums = x.query_sums + lane * p.width;
-      if (sparse && x.any_bad_keys) {
-        add_weighted_rows_guarded<NV, T>(block.slopes + lane, kQueryBlock, nullptr,
-                                         x.bad_keys + skip, tile_keys, count, p.width, keep, sums,
-                                         panel.lanes);
-      } else {
-        add_weighted_rows<NV>(block.slopes + lane, kQueryBlock, tile_keys, count, p.width, keep,
-                              sums, panel.lanes);
-      }
+      add_query_sums<NV>(p, panel, lane, chunk, rows.keys, skip, count, sparse, x);
     });
   }
   if (begin >= end) return;
-  const std::uint8_t* bad = guarded && block.has_bad_rows(p) ? block.bad : nullptr;
-  add_tile_products(block.weights + begin, kQueryBlock, count,
-                    block.grad_rows + begin * block.value_width, end - begin, block.value_width,
-                    bad == nullptr ? nullptr : bad + begin,
-                    x.value_sums + skip * block.value_width);
-  if (x.additive) {
-    additive_block(p, tile_keys, count, begin, end, x.key_sums + skip * block.width, x);
-  } else {
-    add_tile_products(block.slopes + begin, kQueryBlock, count, block.rows + begin * block.width,
-                      end - begin, block.width, bad == nullptr ? nullptr : bad + begin,
-                      x.key_sums + skip * block.width);
-  }
+  add_key_sums(p, tile_keys, skip, count, begin, end, guarded, x);
   if (call.result.row_bias != nullptr) {
     for (std::int64_t r = 0; r < count; ++r) {
       for (std::int64_t q = begin; q < end; ++q) x.row_sums[q] += block.slopes[r * kQueryBlock + q];
@@ -158,10 +208,10 @@ void backward_tile(const ScoreSetup<T>& setup, const KeyChunk& chunk, Rows<T> ke
 
 /// Adds this chunk's share to the gradients of one block of queries. The first chunk sets them, the
 /// last one converts them where they were summed in a workspace.
-template <class T>
+template <class T, class E>
 void add_query_gradients(const ScoreSetup<T>& setup, const KeyChunk& chunk, std::int64_t query,
                          std::int64_t count, bool touched, const BackwardCall& call,
-                         BackwardScratch<T>& x) {
+                         BackwardScratch<T, E>& x) {
   const AttentionProblem& p = setup.p;
   const Output& output = call.result.query;
   const T scale = setup.plain ? static_cast<T>(p.scale) : T{1};
@@ -206,18 +256,32 @@ void add_query_gradients(const ScoreSetup<T>& setup, const KeyChunk& chunk, std:
   }
 }
 
-template <class T>
-void backward_chunk(const BackwardCall& call, std::int64_t item, BackwardScratch<T>& x) {
+/// The keys and values of a chunk, where they lie or in `x`.
+template <class T, class E>
+ChunkRows<E> load_chunk(const AttentionProblem& p, const Entry& e, const KeyChunk& chunk,
+                        BackwardScratch<T, E>& x) {
+  const std::int64_t key = key_element(p.key.stride, e, chunk.kv_head, chunk.key);
+  const std::int64_t value = key_element(p.value.stride, e, chunk.kv_head, chunk.key);
+  ChunkRows<E> rows{};
+  if constexpr (std::is_same_v<E, T>) {
+    rows.keys = view_rows(p.key, p.type, key, chunk.count, p.width, x.keys, p.width);
+    rows.values =
+        view_rows(p.value, p.type, value, chunk.count, p.value_width, x.values, p.value_width);
+  } else if constexpr (kHasPairs) {
+    rows.keys = view_pairs(p.key, key, chunk.count, p.width, x.keys);
+    rows.values = view_pairs(p.value, value, chunk.count, p.value_width, x.values);
+    pair_rows(hn::ScalableTag<std::uint32_t>(), p.key, key, chunk.count, p.width, x.key_pairs);
+  }
+  return rows;
+}
+
+template <class T, class E>
+void backward_chunk(const BackwardCall& call, std::int64_t item, BackwardScratch<T, E>& x) {
   const AttentionProblem& p = call.problem;
   const KeyChunk& chunk = call.chunks[static_cast<std::size_t>(item)];
   const Entry& e = call.entries[static_cast<std::size_t>(chunk.entry)];
   const std::int64_t group = p.heads / p.kv_heads, end = chunk.key + chunk.count;
-  const Rows<T> keys =
-      view_rows(p.key, p.type, key_element(p.key.stride, e, chunk.kv_head, chunk.key), chunk.count,
-                p.width, x.keys, p.width);
-  const Rows<T> values =
-      view_rows(p.value, p.type, key_element(p.value.stride, e, chunk.kv_head, chunk.key),
-                chunk.count, p.value_width, x.values, p.value_width);
+  const ChunkRows<E> rows = load_chunk(p, e, chunk, x);
   std::fill(x.key_sums, x.key_sums + kChunk * x.block.width, T{0});
   std::fill(x.value_sums, x.value_sums + kChunk * x.block.value_width, T{0});
   x.checked_keys = false;
@@ -240,7 +304,7 @@ void backward_chunk(const BackwardCall& call, std::int64_t item, BackwardScratch
         }
         std::fill(x.row_sums, x.row_sums + kQueryBlock, T{0});
         for (std::int64_t from = chunk.key; from < end; from += kKeyBlock) {
-          backward_tile(setup, chunk, keys, values, from, std::min(kKeyBlock, end - from), call, x);
+          backward_tile(setup, chunk, rows, from, std::min(kKeyBlock, end - from), call, x);
         }
       }
       if (!chunk.first) call.turns.wait(item - 1, step);
@@ -271,9 +335,44 @@ void backward_chunk(const BackwardCall& call, std::int64_t item, BackwardScratch
 
 template <class T>
 void backward_worker(const BackwardCall& call) {
-  BackwardScratch<T> scratch(call.problem);
+  std::optional<BackwardScratch<T, T>> numbers;
+  std::optional<BackwardScratch<float, Pair>> pairs;
   std::int64_t item;
-  while (call.queue.next(item)) backward_chunk(call, item, scratch);
+  while (call.queue.next(item)) {
+    const std::int64_t entry = call.chunks[static_cast<std::size_t>(item)].entry;
+    if constexpr (kHasPairs && sizeof(T) == 4) {
+      if (call.pairs[static_cast<std::size_t>(entry)]) {
+        if (!pairs) pairs.emplace(call.problem);
+        backward_chunk(call, item, *pairs);
+        continue;
+      }
+    }
+    if (!numbers) numbers.emplace(call.problem);
+    backward_chunk(call, item, *numbers);
+  }
+}
+
+/// Whether all that an entry's products read is finite: then nothing has to be guarded.
+inline bool is_finite(const AttentionProblem& p, const Input& grad_out, const Entry& e) {
+  bool finite = true;
+  for (std::int64_t head = 0; head < p.heads && finite; ++head) {
+    finite = all_finite(p.query, query_element(p.query.stride, e, head, 0), e.queries, p.width) &&
+             all_finite(grad_out, query_element(grad_out.stride, e, head, 0), e.queries,
+                        p.value_width);
+  }
+  for (std::int64_t head = 0; head < p.kv_heads && finite; ++head) {
+    finite = all_finite(p.key, key_element(p.key.stride, e, head, 0), e.keys, p.width) &&
+             all_finite(p.value, key_element(p.value.stride, e, head, 0), e.keys, p.value_width);
+  }
+  return finite;
+}
+
+/// Sets by entry whether its products take bfloat16 as it is.
+void choose_pairs(const AttentionProblem& p, const Input& grad_out,
+                  const std::vector<Entry>& entries, std::vector<std::uint8_t>& pairs) {
+  for (const Entry& e : entries) {
+    pairs[static_cast<std::size_t>(e.index)] = kHasPairs && is_finite(p, grad_out, e);
+  }
 }
 
 /// The gradient of w: what the chunks gathered, in their order.
@@ -315,6 +414,7 @@ HWY_AFTER_NAMESPACE();
 namespace heed::kernels {
 HWY_EXPORT(backward_impl);
 HWY_EXPORT(weight_gradients);
+HWY_EXPORT(choose_pairs);
 
 void attention_backward(const AttentionProblem& problem, const BackwardInputs& inputs,
                         const BackwardResult& result) {
@@ -338,6 +438,11 @@ void attention_backward(const AttentionProblem& problem, const BackwardInputs& i
     const std::int64_t size = problem.heads * problem.width * bytes;
     weight_sums.resize(chunks.size() * static_cast<std::size_t>(size) + 1);
   }
+  std::vector<std::uint8_t> pairs(entries.size(), 0);
+  if (problem.type == Type::bfloat16 && problem.score == Score::dot &&
+      problem.align == Align::soft && pair_products()) {
+    HWY_DYNAMIC_DISPATCH(choose_pairs)(problem, inputs.grad_out, entries, pairs);
+  }
   WorkQueue queue(static_cast<std::int64_t>(chunks.size()));
   Turns turns(chunks.size());
   const BackwardCall call{problem,
@@ -345,6 +450,7 @@ void attention_backward(const AttentionProblem& problem, const BackwardInputs& i
                           result,
                           entries,
                           chunks,
+                          pairs,
                           query_sums.empty() ? nullptr : query_sums.data(),
                           weight_sums.empty() ? nullptr : weight_sums.data(),
                           queue,

@@ -59,6 +59,7 @@ struct BackwardCall {
   const BackwardResult& result;
   const std::vector<Entry>& entries;
   const std::vector<KeyChunk>& chunks;
+  const std::vector<std::uint8_t>& pairs;  // by entry: its products take bfloat16 as it is
   void* query_sums;   // [B, H, Q, D] working type where the gradient itself cannot hold the sums
   void* weight_sums;  // [chunks, H, D] working type, when the gradient of w is wanted; else null
   WorkQueue& queue;

@@ -73,30 +73,33 @@ void add_weighted_rows_guarded(const T* weights, std::int64_t pitch, const T* va
 /// sums[r][c] += Σ_q weights[r][q] * rows[q][c], the sum over the other axis of the tile.
 ///
 /// weights: `count` rows, `pitch` apart; sums: as many, `width` apart; rows: `queries` of them,
-/// also `width` apart. `width` is a multiple of the lanes. Where `bad` flags a row of `rows`, it
-/// reaches only the sums whose weight is not 0; null: all are finite.
-template <class T>
-void add_tile_products(const T* weights, std::int64_t pitch, std::int64_t count, const T* rows,
+/// also `width` apart; elements of weights and rows may be pairs, of two queries. `width` is a
+/// multiple of the lanes. Where `bad` flags a row of `rows`, it reaches only the sums whose weight
+/// is not 0; null: all are finite.
+template <class E, class T = Working<E>>
+void add_tile_products(const E* weights, std::int64_t pitch, std::int64_t count, const E* rows,
                        std::int64_t queries, std::int64_t width, const std::uint8_t* bad, T* sums) {
   const hn::ScalableTag<T> d;
   const auto segment = [&](std::int64_t from, std::int64_t to) HWY_ATTR {
-    product(count, Broadcast<T>{weights + from, pitch, 1}, rows + from * width, width, to - from,
+    product(count, Broadcast<E>{weights + from, pitch, 1}, rows + from * width, width, to - from,
             width, [=](std::int64_t r, std::int64_t c, auto sum) HWY_ATTR {
               T* at = sums + r * width + c;
               hn::Store(hn::Add(hn::Load(d, at), sum), d, at);
             });
   };
   if (bad == nullptr) return segment(0, queries);
-  for (std::int64_t q = 0; q < queries;) {
-    std::int64_t good = q;
-    while (good < queries && !bad[good]) ++good;
-    segment(q, good);
-    for (q = good; q < queries && bad[q]; ++q) {
-      for (std::int64_t r = 0; r < count; ++r) {
-        const T weight = weights[r * pitch + q];
-        if (weight == T{0}) continue;
-        for (std::int64_t c = 0; c < width; ++c)
-          sums[r * width + c] += weight * rows[q * width + c];
+  if constexpr (std::is_same_v<E, T>) {
+    for (std::int64_t q = 0; q < queries;) {
+      std::int64_t good = q;
+      while (good < queries && !bad[good]) ++good;
+      segment(q, good);
+      for (q = good; q < queries && bad[q]; ++q) {
+        for (std::int64_t r = 0; r < count; ++r) {
+          const T weight = weights[r * pitch + q];
+          if (weight == T{0}) continue;
+          for (std::int64_t c = 0; c < width; ++c)
+            sums[r * width + c] += weight * rows[q * width + c];
+        }
       }
     }
   }

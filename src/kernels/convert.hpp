@@ -21,6 +21,10 @@ struct __attribute__((packed, may_alias)) Pair {
 template <class E>
 constexpr std::int64_t kNumbers = std::is_same_v<E, Pair> ? 2 : 1;
 
+/// The type that products of such elements are summed in.
+template <class E>
+using Working = std::conditional_t<std::is_same_v<E, Pair>, float, E>;
+
 /// Elements that hold `n` numbers.
 template <class E>
 constexpr std::int64_t elements(std::int64_t n) {

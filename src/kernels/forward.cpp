@@ -109,9 +109,8 @@ KeyBlock<T, E> load_block(const AttentionProblem& p, const Entry& e, std::int64_
     block.plain_values = block.values;
   } else if constexpr (kHasPairs) {
     block.keys = view_pairs(p.key, block.key_at, count, p.width, x.keys);
-    pair_rows(hn::ScalableTag<std::uint32_t>(),
-              static_cast<const BFloat16*>(p.value.data) + block.value_at, p.value.stride[2],
-              p.value.stride[3], count, p.value_width, x.values);
+    pair_rows(hn::ScalableTag<std::uint32_t>(), p.value, block.value_at, count, p.value_width,
+              x.values);
     block.values = {x.values, p.value_width};
   }
   return block;
@@ -123,8 +122,7 @@ bool has_bad_values(const AttentionProblem& p, KeyBlock<T, E>& block, ForwardScr
   if (block.checked) return x.any_bad;
   block.checked = true;
   if constexpr (!std::is_same_v<E, T>) {
-    if (all_finite(static_cast<const BFloat16*>(p.value.data) + block.value_at, p.value.stride[2],
-                   p.value.stride[3], block.count, p.value_width)) {
+    if (all_finite(p.value, block.value_at, block.count, p.value_width)) {
       return x.any_bad = false;
     }
     copy_rows(p.value.data, p.type, block.value_at, p.value.stride[2], p.value.stride[3],
@@ -221,7 +219,7 @@ void forward_panel(const ScoreSetup<T>& setup, Panel panel, std::int64_t first_l
     dropout_tile(setup, panel, from, count, x.dropped);
     for (std::int64_t i = 0; i < count * wide; ++i) x.tile.score[i] *= x.dropped[i];
     if constexpr (kHasPairs && !std::is_same_v<E, T>) {
-      if (rounded) pair_weights(x.tile.score, count, wide, x.weights);
+      if (rounded) pair_weights(x.tile.score, wide, count, wide, x.weights);
     }
   }
   T* context = x.context + begin * p.value_width;
@@ -303,24 +301,17 @@ template <class T, class E>
 std::int64_t load_queries(const AttentionProblem& p, const Entry& e, const QueryBlock& item,
                           Panel* panels, ForwardScratch<T, E>& x) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<T>()));
-  const std::int64_t element = query_element(p.query.stride, e, item.head, item.query);
-  Rows<T> rows;
-  if constexpr (std::is_same_v<E, T>) {
-    rows = view_rows(p.query, p.type, element, item.count, p.width, x.rows, p.width);
-  } else if constexpr (kHasPairs) {  // moved as if they were numbers
-    pair_columns(static_cast<const BFloat16*>(p.query.data) + element, p.query.stride[2],
-                 p.query.stride[3], item.count, p.width, reinterpret_cast<Pair*>(x.rows));
-    rows = {x.rows, elements<E>(p.width)};
-  }
   std::int64_t count = 0;
   for (std::int64_t i = 0; i < item.count;) {
     const Panel panel = next_panel(item.query + i, item.count - i, lanes);
-    const Rows<T> from{rows.at + i * rows.stride, rows.stride};
+    const std::int64_t element = query_element(p.query.stride, e, item.head, panel.query);
     E* to = x.queries + i * elements<E>(panel_width(p));
     if constexpr (std::is_same_v<E, T>) {
-      load_panel(p, from, panel, to);
-    } else {
-      rows_to_panel(from, panel.count, rows.stride, panel.lanes, reinterpret_cast<T*>(to));
+      load_panel(p, view_rows(p.query, p.type, element, panel.count, p.width, x.rows, p.width),
+                 panel, to);
+    } else if constexpr (kHasPairs) {
+      pairs_to_panel(p.query, element, panel.count, p.width, panel.lanes,
+                     reinterpret_cast<Pair*>(x.rows), to);
     }
     panels[count++] = panel;
     i += panel.lanes;

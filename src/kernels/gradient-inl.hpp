@@ -33,8 +33,8 @@ HWY_INLINE T dot_rows(const T* a, const T* b, std::int64_t width) {
 }
 
 /// A block of queries with all that their gradients need, and a tile of the results:
-/// [kKeyBlock][kQueryBlock], one row a key, one column a query.
-template <class T>
+/// [kKeyBlock][kQueryBlock], one row a key, one column a query. E: elements of the products.
+template <class T, class E = T>
 struct GradientBlock {
   explicit GradientBlock(const AttentionProblem& p)
       : width(padded<T>(p.width)),
@@ -44,8 +44,12 @@ struct GradientBlock {
         rows(memory.take(kQueryBlock * width)),
         grad_rows(memory.take(kQueryBlock * value_width)),
         powers(is_logistic(p) ? memory.take(kQueryBlock * width) : nullptr),
-        queries(memory.take(kQueryBlock * panel_width(p))),
-        grads(memory.take(kQueryBlock * p.value_width)),
+        queries(operands.take(kQueryBlock * elements<E>(panel_width(p)))),
+        grads(operands.take(kQueryBlock * elements<E>(p.value_width))),
+        row_pairs(take_pairs(kQueryBlock * width)),
+        grad_pairs(take_pairs(kQueryBlock * value_width)),
+        weight_pairs(take_pairs(kKeyBlock * kQueryBlock)),
+        slope_pairs(take_pairs(kKeyBlock * kQueryBlock)),
         out(memory.take(value_width)),
         lanes(memory),
         mean(memory.take(kQueryBlock)),
@@ -70,7 +74,7 @@ struct GradientBlock {
       copy_rows(from.data, p.type, query_element(from.stride, e, setup.head, first), from.stride[2],
                 from.stride[3], number, of, to, pitch);
     };
-    copy(p.query, p.width, rows, width);
+    if constexpr (std::is_same_v<E, T>) copy(p.query, p.width, rows, width);
     if (powers != nullptr) {
       safe = logistic_exponentials(logistic_rate(p.activation), rows, number * width, powers);
     }
@@ -93,11 +97,43 @@ struct GradientBlock {
     }
     for (std::int64_t i = 0; i < number;) {
       const Panel panel = next_panel(first + i, number - i, n);
-      load_panel(p, Rows<T>{rows + i * width, width}, panel, queries + i * panel_width(p));
-      rows_to_panel(Rows<T>{grad_rows + i * value_width, value_width}, panel.count, p.value_width,
-                    panel.lanes, grads + i * p.value_width);
+      if constexpr (std::is_same_v<E, T>) {
+        load_panel(p, Rows<T>{rows + i * width, width}, panel, queries + i * panel_width(p));
+        rows_to_panel(Rows<T>{grad_rows + i * value_width, value_width}, panel.count, p.value_width,
+                      panel.lanes, grads + i * p.value_width);
+      } else if constexpr (kHasPairs) {
+        load_pairs(p.query, query_element(p.query.stride, e, setup.head, first), panel, p.width,
+                   width, rows, queries, row_pairs);
+        load_pairs(inputs.grad_out, query_element(inputs.grad_out.stride, e, setup.head, first),
+                   panel, p.value_width, value_width, grad_rows, grads, grad_pairs);
+      }
       panels[panel_count++] = panel;
       i += panel.lanes;
+    }
+  }
+
+  /// Rows of bfloat16 as a panel, and as pairs of rows that are filled up to `pitch`; `room`: rows
+  /// that are not needed any more. All queries of a block are one panel here.
+  void load_pairs(const Input& input, std::int64_t element, Panel panel, std::int64_t of,
+                  std::int64_t pitch, T* room, Pair* to_panel, Pair* to_rows) {
+    pairs_to_panel(input, element, panel.count, of, panel.lanes, reinterpret_cast<Pair*>(room),
+                   to_panel);
+    const hn::ScalableTag<std::uint32_t> d;
+    for (std::int64_t r = 0; r < panel.count; r += 2, to_rows += pitch) {
+      pair_rows(d, input, element + r * input.stride[2], std::min<std::int64_t>(2, panel.count - r),
+                of, to_rows);
+      std::fill(to_rows + of, to_rows + pitch, Pair{0});
+    }
+  }
+
+  /// The weights and slopes of the tile's first `keys` keys as pairs of queries.
+  void round_tile(std::int64_t keys) {
+    if constexpr (kHasPairs && !std::is_same_v<E, T>) {
+      for (std::int64_t r = 0; r < keys && count % 2 != 0; ++r) {  // the last one's partner is idle
+        weights[r * kQueryBlock + count] = slopes[r * kQueryBlock + count] = T{0};
+      }
+      pair_neighbours(weights, kQueryBlock, keys, panels[0].lanes, weight_pairs);
+      pair_neighbours(slopes, kQueryBlock, keys, panels[0].lanes, slope_pairs);
     }
   }
 
@@ -125,15 +161,26 @@ struct GradientBlock {
     return any_bad;
   }
 
+  E* take_pairs(std::int64_t numbers) {
+    return std::is_same_v<E, T> ? nullptr : operands.take(elements<E>(numbers));
+  }
+
   std::int64_t width, value_width;  // padded to whole vectors
+  Scratch<E> operands;
   Scratch<T> memory;
   T* weights;    // after dropout: what multiplies the output gradient
   T* slopes;     // d loss / d dot product, without the scale when the scores are plain
   T* rows;       // queries [count][width]
   T* grad_rows;  // output gradients [count][value_width]
   T* powers;     // additive: exponentials of `rows`; else null
-  T* queries;    // the queries in panels, see load_panel
-  T* grads;      // the gradients in panels of [V][lanes]
+  E* queries;    // the queries in panels, see load_panel
+  E* grads;      // the gradients in panels of [V][lanes]
+  // Pairs only: two queries an element, of the queries and the gradients [count / 2][width], and of
+  // the tile [kKeyBlock][kQueryBlock / 2].
+  E* row_pairs;
+  E* grad_pairs;
+  E* weight_pairs;
+  E* slope_pairs;
   T* out;
   RowLanes<T> lanes;
   T* mean;       // see mean_gradient
@@ -149,9 +196,10 @@ struct GradientBlock {
 
 /// Fills the panel's columns of block.weights and block.slopes for keys `key` .. `key + count`;
 /// with zeros where no pair takes part.
-template <int NV, class T>
-Cover gradient_tile(const ScoreSetup<T>& setup, Panel panel, std::int64_t lane, Rows<T> keys,
-                    Rows<T> values, std::int64_t key, std::int64_t count, GradientBlock<T>& block) {
+template <int NV, class T, class E>
+Cover gradient_tile(const ScoreSetup<T>& setup, Panel panel, std::int64_t lane, Rows<E> keys,
+                    Rows<E> values, std::int64_t key, std::int64_t count,
+                    GradientBlock<T, E>& block) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -163,7 +211,8 @@ Cover gradient_tile(const ScoreSetup<T>& setup, Panel panel, std::int64_t lane, 
   const std::int64_t last = panel.query + panel.count - 1;
   Cover cover = Cover::none;
   if (setup.e.begin_key(panel.query) < key + count && setup.e.end_key(last) > key) {
-    cover = score_tile<NV>(setup, panel, block.queries + lane * panel_width(setup.p), keys, key,
+    cover = score_tile<NV>(setup, panel,
+                           block.queries + lane * elements<E>(panel_width(setup.p)), keys, key,
                            count, tile, top);
   }
   if (cover == Cover::none) {
@@ -199,8 +248,9 @@ Cover gradient_tile(const ScoreSetup<T>& setup, Panel panel, std::int64_t lane, 
   const bool local = setup.p.align == Align::local_p, hard = setup.p.align == Align::hard;
   const bool through = !hard || setup.p.straight_through;
   if (block.dropped != nullptr) dropout_tile(setup, panel, key, count, block.dropped);
-  multiply<NV>(d, count, Broadcast<T>{values.at, values.stride, 1},
-               block.grads + lane * setup.p.value_width, wide, setup.p.value_width,
+  const std::int64_t steps = elements<E>(setup.p.value_width);
+  multiply<NV>(d, count, Broadcast<E>{values.at, values.stride, 1},
+               static_cast<const E*>(block.grads + lane * steps), wide, steps,
                [&](std::int64_t r, int v, auto sum) HWY_ATTR {
                  const std::int64_t at = r * wide + v * lanes;
                  T* weight = weights + r * kQueryBlock + v * lanes;

@@ -188,6 +188,15 @@ void rows_to_panel(Rows<T> rows, std::int64_t count, std::int64_t width, std::in
   }
 }
 
+/// rows_to_panel of rows of bfloat16 in pairs of neighbours; `room` has a row for each.
+inline void pairs_to_panel(const Input& input, std::int64_t element, std::int64_t count,
+                           std::int64_t width, std::int64_t lanes, Pair* room, Pair* panel) {
+  pair_columns(input, element, count, width, room);
+  const std::int64_t row = elements<Pair>(width);
+  const auto numbers = [](void* pairs) { return static_cast<float*>(pairs); };  // to move them as
+  rows_to_panel(Rows<float>{numbers(room), row}, count, row, lanes, numbers(panel));
+}
+
 /// rows[r][c] = panel[c * lanes + r] * times[r] for r < count; null: times 1.
 template <class T>
 void panel_to_rows(const T* HWY_RESTRICT panel, std::int64_t count, std::int64_t width,

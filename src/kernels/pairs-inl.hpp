@@ -62,26 +62,50 @@ HWY_INLINE V add_product(V a, V b, V sum) {
   }
 }
 
+/// Rounds to bfloat16: those of `low`, then those of `high`.
+template <class V>
+HWY_INLINE __m512i round_both(V low, V high) {
+  __m512i both;
+  asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(both) : "v"(high.raw), "v"(low.raw));
+  return both;
+}
+
 /// Rounds to pairs: element i is (even[i], odd[i]).
 template <class V>
 HWY_INLINE void store_pairs(V even, V odd, Pair* to) {
   alignas(64) static constexpr std::uint16_t kOrder[32] = {
       0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-  __m512i halves;
-  asm("vcvtne2ps2bf16 %2, %1, %0" : "=v"(halves) : "v"(odd.raw), "v"(even.raw));
-  _mm512_storeu_si512(to, _mm512_permutexvar_epi16(_mm512_load_si512(kOrder), halves));
+  _mm512_storeu_si512(
+      to, _mm512_permutexvar_epi16(_mm512_load_si512(kOrder), round_both(even, odd)));
 }
 
-/// Rounds `count` rows of `wide` weights to pairs of rows.
-inline void pair_weights(const float* rows, std::int64_t count, std::int64_t wide, Pair* to) {
+/// Rounds `count` rows of `wide` weights, `pitch` apart, to pairs of rows.
+inline void pair_weights(const float* rows, std::int64_t pitch, std::int64_t count,
+                         std::int64_t wide, Pair* to) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t r = 0; r < count; r += 2) {
     for (std::int64_t i = 0; i < wide; i += lanes) {
-      const float* at = rows + r * wide + i;
-      const auto odd = r + 1 < count ? hn::Load(d, at + wide) : hn::Zero(d);
+      const float* at = rows + r * pitch + i;
+      const auto odd = r + 1 < count ? hn::Load(d, at + pitch) : hn::Zero(d);
       store_pairs(hn::Load(d, at), odd, to + r / 2 * wide + i);
+    }
+  }
+}
+
+/// Rounds `count` rows of `wide` weights, `pitch` apart, each to pairs of its neighbours; rows of
+/// `to` are pitch / 2 apart and are filled with zeros to whole vectors.
+inline void pair_neighbours(const float* rows, std::int64_t pitch, std::int64_t count,
+                            std::int64_t wide, Pair* to) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  for (std::int64_t r = 0; r < count; ++r) {
+    for (std::int64_t i = 0; i < wide; i += 2 * lanes) {
+      const float* at = rows + r * pitch + i;
+      const auto low = hn::Load(d, at);
+      const auto high = i + lanes < wide ? hn::Load(d, at + lanes) : hn::Zero(d);
+      _mm512_storeu_si512(to + (r * pitch + i) / 2, round_both(low, high));
     }
   }
 }
@@ -96,8 +120,10 @@ HWY_INLINE V add_product(V a, V b, V sum) {
 
 /// to[r][c] = (rows[2r][c], rows[2r + 1][c]); a last row without a partner gets zeros for it.
 template <class D>  // of 32-bit numbers
-void pair_rows(D d, const BFloat16* rows, std::ptrdiff_t row_stride, std::ptrdiff_t column_stride,
-               std::int64_t count, std::int64_t width, Pair* to) {
+void pair_rows(D d, const Input& input, std::int64_t element, std::int64_t count,
+               std::int64_t width, Pair* to) {
+  const BFloat16* rows = static_cast<const BFloat16*>(input.data) + element;
+  const std::ptrdiff_t row_stride = input.stride[2], column_stride = input.stride[3];
   const hn::Rebind<std::uint16_t, D> half;
   const hn::Repartition<std::uint8_t, D> bytes;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -120,9 +146,10 @@ void pair_rows(D d, const BFloat16* rows, std::ptrdiff_t row_stride, std::ptrdif
 }
 
 /// to[r] = the numbers of rows[r], two an element, the last one with a zero where `width` is odd.
-inline void pair_columns(const BFloat16* rows, std::ptrdiff_t row_stride,
-                         std::ptrdiff_t column_stride, std::int64_t count, std::int64_t width,
-                         Pair* to) {
+inline void pair_columns(const Input& input, std::int64_t element, std::int64_t count,
+                         std::int64_t width, Pair* to) {
+  const BFloat16* rows = static_cast<const BFloat16*>(input.data) + element;
+  const std::ptrdiff_t row_stride = input.stride[2], column_stride = input.stride[3];
   for (std::int64_t r = 0; r < count; ++r, to += elements<Pair>(width)) {
     const BFloat16* row = rows + r * row_stride;
     if (column_stride == 1 && width % 2 == 0) {
@@ -135,13 +162,14 @@ inline void pair_columns(const BFloat16* rows, std::ptrdiff_t row_stride,
     }
   }
 }
-/// Whether no number of the rows is an infinity or NaN.
-inline bool all_finite(const BFloat16* rows, std::ptrdiff_t row_stride,
-                       std::ptrdiff_t column_stride, std::int64_t count, std::int64_t width) {
+/// Whether no number of `count` rows of bfloat16, the first at `element`, is an infinity or NaN.
+inline bool all_finite(const Input& input, std::int64_t element, std::int64_t count,
+                       std::int64_t width) {
   constexpr std::uint16_t kExponent = 0x7F80;
+  const std::ptrdiff_t column_stride = input.stride[3];
   std::uint16_t bad = 0;
   for (std::int64_t r = 0; r < count; ++r) {
-    const BFloat16* row = rows + r * row_stride;
+    const BFloat16* row = static_cast<const BFloat16*>(input.data) + element + r * input.stride[2];
     if (column_stride == 1) {  // left to the compiler's vectors
       for (std::int64_t c = 0; c < width; ++c) bad |= (row[c].bits & kExponent) == kExponent;
     } else {
@@ -160,7 +188,7 @@ inline Rows<Pair> view_pairs(const Input& input, std::int64_t element, std::int6
   if (input.stride[3] == 1 && width % 2 == 0 && input.stride[2] % 2 == 0) {
     return {reinterpret_cast<const Pair*>(rows), input.stride[2] / 2};
   }
-  pair_columns(rows, input.stride[2], input.stride[3], count, width, scratch);
+  pair_columns(input, element, count, width, scratch);
   return {scratch, elements<Pair>(width)};
 }
 

@@ -131,10 +131,10 @@ std::int64_t padded(std::int64_t n) {
 
 /// sink(row, column, sum) over whole vectors of columns, with sum = Σ_t a(row, t) * b[t * stride +
 /// column ...].
-template <class T, class Sink>
-HWY_INLINE void product(std::int64_t rows, Broadcast<T> a, const T* b, std::ptrdiff_t stride,
+template <class E, class Sink>
+HWY_INLINE void product(std::int64_t rows, Broadcast<E> a, const E* b, std::ptrdiff_t stride,
                         std::int64_t steps, std::int64_t columns, Sink&& sink) {
-  const hn::ScalableTag<T> d;
+  const hn::ScalableTag<Working<E>> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (std::int64_t c = 0; c < columns;) {
     const std::int64_t left = (columns - c) / lanes;

@@ -187,31 +187,36 @@ TEST(Backward, MatchesCentralDifferencesInDouble) {
 
 TEST(Backward, ErrorIsAtMostTwiceThePlainFormulas) {
   std::mt19937_64 random(29);
-  Case c = make_case({.batch = 2,
-                      .heads = 4,
-                      .kv_heads = 4,
-                      .queries = 200,
-                      .keys = 300,
-                      .width = 64,
-                      .value_width = 64},
-                     random);
-  const Reference exact = reference<double>(c, true), plain = reference<float>(c, true);
-  for_each_target([&] {
-    SCOPED_TRACE(c.describe());
-    const Gradients g = run(c);
-    const auto check = [&](const char* name, const Tensor& got, const std::vector<double>& want,
-                           const std::vector<double>& simple) {
-      Errors ours, theirs;
-      for (std::size_t i = 0; i < want.size(); ++i) {
-        ours.add(got.buffer.get(static_cast<std::int64_t>(i)), want[i]);
-        theirs.add(simple[i], want[i]);
-      }
-      expect_rule_10(name, ours, theirs, 0x1p-23);
-    };
-    check("query", g.query, exact.grad_query, plain.grad_query);
-    check("key", g.key, exact.grad_key, plain.grad_key);
-    check("value", g.value, exact.grad_value, plain.grad_value);
-  });
+  for (const auto& [type, unit] : {std::pair{Type::float32, 0x1p-23}, {Type::bfloat16, 0x1p-7}}) {
+    Case c = make_case({.type = type,
+                        .batch = 2,
+                        .heads = 4,
+                        .kv_heads = 4,
+                        .queries = 200,
+                        .keys = 300,
+                        .width = 64,
+                        .value_width = 64},
+                       random);
+    const Reference exact = reference<double>(c, true), plain = reference<float>(c, true);
+    for_each_target([&] {
+      SCOPED_TRACE(c.describe());
+      const Gradients g = run(c);
+      const auto check = [&](const char* name, const Tensor& got, const std::vector<double>& want,
+                             const std::vector<double>& simple) {
+        Errors ours, theirs;
+        Buffer rounded(type, 1);  // the plain formula in float32, its result rounded once
+        for (std::size_t i = 0; i < want.size(); ++i) {
+          ours.add(got.buffer.get(static_cast<std::int64_t>(i)), want[i]);
+          rounded.set(0, simple[i]);
+          theirs.add(rounded.get(0), want[i]);
+        }
+        expect_rule_10(name, ours, theirs, unit);
+      };
+      check("query", g.query, exact.grad_query, plain.grad_query);
+      check("key", g.key, exact.grad_key, plain.grad_key);
+      check("value", g.value, exact.grad_value, plain.grad_value);
+    });
+  }
 }
 
 TEST(Backward, NaNInAPaddingQueryStaysThere) {
@@ -229,8 +234,9 @@ TEST(Backward, NaNInAPaddingQueryStaysThere) {
   for_each_target([&] { expect_gradients(c, run(c), want); });
 }
 
-TEST(Backward, SameBitsAtAnyThreadCountAndInAnyBatch) {
+static void expect_same_bits(Type type) {
   std::mt19937_64 random(37);
+  const std::int64_t size_of_type = type == Type::bfloat16 ? 2 : 4;
   const auto same = [](const Buffer& a, std::int64_t from, const Buffer& b, std::int64_t size) {
     for (std::int64_t i = 0; i < size; ++i) {
       const double x = a.get(from + i), y = b.get(i);
@@ -239,7 +245,8 @@ TEST(Backward, SameBitsAtAnyThreadCountAndInAnyBatch) {
     return true;
   };
   for (int n = 0; n < 40; ++n) {
-    Case c = n % 4 == 0 ? make_case({.batch = 2,
+    Case c = n % 4 == 0 ? make_case({.type = type,
+                                     .batch = 2,
                                      .heads = 2,
                                      .kv_heads = 1,
                                      .queries = 150,
@@ -247,7 +254,7 @@ TEST(Backward, SameBitsAtAnyThreadCountAndInAnyBatch) {
                                      .width = 16,
                                      .value_width = 16},
                                     random)
-                        : random_case(Type::float32, random);
+                        : random_case(type, random);
     c.problem.dropout = 0;
     const int threads = omp_get_max_threads();
     omp_set_num_threads(1);
@@ -268,7 +275,8 @@ TEST(Backward, SameBitsAtAnyThreadCountAndInAnyBatch) {
       const auto skip = [&](Input& x, std::int64_t bytes) {
         if (x.data != nullptr) x.data = static_cast<const char*>(x.data) + b * x.stride[0] * bytes;
       };
-      skip(p.query, 4), skip(p.key, 4), skip(p.value, 4), skip(p.mask, 1), skip(p.bias, 4);
+      for (Input* x : {&p.query, &p.key, &p.value}) skip(*x, size_of_type);
+      skip(p.mask, 1), skip(p.bias, p.bias_type == Type::float32 ? 4 : 2);
       skip(p.row_bias, 4), skip(p.column_bias, 4);
       if (p.lengths != nullptr) p.lengths += b;
       // The output gradient is read through its tensor: move the entry to the front.
@@ -289,6 +297,13 @@ TEST(Backward, SameBitsAtAnyThreadCountAndInAnyBatch) {
           << c.describe();
     }
   }
+}
+
+TEST(Backward, SameBitsAtAnyThreadCountAndInAnyBatch) {
+  for_each_target([] {
+    expect_same_bits(Type::float32);
+    expect_same_bits(Type::bfloat16);
+  });
 }
 
 }  // namespace heed::kernels::testing
