@@ -21,6 +21,7 @@ constexpr NamedTarget kTargets[] = {{kWithPairs, HWY_AVX3},
                                     {"avx512", HWY_AVX3},
                                     {"avx2", HWY_AVX2},
                                     {"sse4", HWY_SSE4},
+                                    {"neon", HWY_NEON},
                                     {"scalar", HWY_SCALAR}};
 
 bool has_pair_products() {
