@@ -49,13 +49,18 @@ std::vector<Indices> bucket_batches(std::span<const std::int64_t> lengths, std::
   return batches;
 }
 
-std::vector<Indices> in_order_batches(std::span<const std::int64_t> lengths,
-                                      std::size_t batch_size) {
+std::vector<Indices> in_order_batches(std::span<const std::int64_t> lengths, std::size_t batch_size,
+                                      std::size_t most) {
   Indices order = all_indices(lengths.size(), batch_size);
-  batch_size = std::min(batch_size, std::max<std::size_t>(1, order.size()));
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return lengths[i]; });
   std::vector<Indices> batches;
-  append_batches(order, batch_size, batches);
+  for (const std::size_t i : order) {
+    const auto padded = static_cast<std::size_t>(std::max<std::int64_t>(1, lengths[i]));
+    const bool full = batches.empty() || batches.back().size() == batch_size ||
+                      batches.back().size() + 1 > most / padded;
+    if (full) batches.emplace_back();
+    batches.back().push_back(i);
+  }
   return batches;
 }
 

@@ -44,13 +44,17 @@ TraceMap map_of_entry(const TraceMap& map, std::int64_t b) {
 
 using Indices = std::vector<std::size_t>;
 
+// Words of a batch: 128 long documents at once would take more memory than learning from them.
+constexpr std::size_t kPlacesAtOnce = std::size_t{1} << 15;
+
 std::vector<Indices> evaluation_batches(const LoadedRun& run, std::span<const Example> examples,
                                         const EvaluateOptions& options) {
   std::vector<std::int64_t> lengths;
   for (const Example& example : examples) lengths.push_back(total_length(example));
-  const std::size_t size =
-      run.model->whole() ? std::max<std::size_t>(1, examples.size()) : options.batch;
-  return in_order_batches(lengths, size);
+  if (run.model->whole()) {
+    return in_order_batches(lengths, std::max<std::size_t>(1, examples.size()));
+  }
+  return in_order_batches(lengths, options.batch, kPlacesAtOnce);
 }
 
 /// Which rank answers each batch. Batches are dealt whole: the bits of an answer may depend on who

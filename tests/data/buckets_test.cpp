@@ -102,6 +102,13 @@ TEST(InOrderBatches, GoFromShortToLongAndKeepTheOrderOfEquals) {
   EXPECT_EQ(in_order_batches(lengths, 4), (Batches{{1, 3, 2, 5}, {0, 4}}));
 }
 
+TEST(InOrderBatches, HoldNoMorePlacesThanAllowedUnlessOneExampleDoes) {
+  const std::vector<std::int64_t> lengths = {5, 1, 2, 1, 9, 2};
+  EXPECT_EQ(in_order_batches(lengths, 4, 6), (Batches{{1, 3, 2}, {5}, {0}, {4}}));
+  EXPECT_EQ(in_order_batches(lengths, 4, 0), (Batches{{1}, {3}, {2}, {5}, {0}, {4}}));
+  EXPECT_EQ(in_order_batches(lengths, 2, 100), (Batches{{1, 3}, {2, 5}, {0, 4}}));
+}
+
 TEST(BucketBatches, ZeroExamplesABatchIsAnInputError) {
   const auto lengths = random_lengths(3, 1);
   testing::expect_parts(testing::message_of([&] { bucket_batches(lengths, 0, 1); }),

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -14,8 +15,10 @@ namespace heed {
 std::vector<std::vector<std::size_t>> bucket_batches(std::span<const std::int64_t> lengths,
                                                      std::size_t batch_size, std::uint64_t seed);
 
-/// The same for evaluation: sorted by length (equal ones by index), not shuffled.
-std::vector<std::vector<std::size_t>> in_order_batches(std::span<const std::int64_t> lengths,
-                                                       std::size_t batch_size);
+/// The same for evaluation: sorted by length (equal ones by index), not shuffled. A batch of several
+/// examples has at most `most` places, padding included.
+std::vector<std::vector<std::size_t>> in_order_batches(
+    std::span<const std::int64_t> lengths, std::size_t batch_size,
+    std::size_t most = std::numeric_limits<std::size_t>::max());
 
 }  // namespace heed
