@@ -36,7 +36,8 @@ def test_predictions_are_those_of_the_command(heed, run, tiny_run):
 def test_its_own_weights_give_the_same_answer_and_others_another(run):
     before = run.predict(TEXTS[0])
     same = run.predict(TEXTS[0], replace=before.weights)
-    assert same.probabilities == before.probabilities
+    # The weights go through another sum than the kernel's: equal but for rounding.
+    assert same.probabilities == pytest.approx(before.probabilities, abs=1e-6)
     words = before.weights["attention"].shape[-1]
     moved = run.predict(TEXTS[0], replace={"attention": torch.eye(words)[[words - 1]].reshape(1, 1, words)})
     assert moved.weights["attention"].flatten().tolist() == [0] * (words - 1) + [1]
