@@ -101,18 +101,20 @@ TEST(Ragged, AnEntryLongerThanSaidIsAnError) {
   EXPECT_THROW(attention_forward(p, {}), std::invalid_argument);
 }
 
-/// Floats that end where a page without access begins: a read past them ends the test.
+/// Numbers that end where a page without access begins: a read past them ends the test.
 class Guarded {
  public:
-  explicit Guarded(const std::vector<float>& x) {
+  explicit Guarded(const std::vector<float>& x, Type type = Type::float32) {
+    Buffer stored(type, static_cast<std::int64_t>(x.size()));
+    for (std::size_t i = 0; i < x.size(); ++i) stored.set(static_cast<std::int64_t>(i), x[i]);
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const std::size_t bytes = x.size() * sizeof(float);
+    const std::size_t bytes = x.size() * (type == Type::float32 ? 4 : 2);
     size_ = (bytes + page - 1) / page * page + page;
     base_ = static_cast<char*>(
         mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     mprotect(base_ + size_ - page, page, PROT_NONE);
     data_ = base_ + size_ - page - bytes;
-    std::memcpy(data_, x.data(), bytes);
+    std::memcpy(data_, stored.data(), bytes);
   }
   ~Guarded() { munmap(base_, size_); }
   Guarded(const Guarded&) = delete;
@@ -125,33 +127,41 @@ class Guarded {
   std::size_t size_;
 };
 
+static void run_between_guards(Type type, std::int64_t Q, std::int64_t K, std::int64_t D,
+                               std::mt19937_64& random) {
+  const std::array<std::int64_t, 4> rows{0, 0, D, 1};
+  const Guarded q(normals(Q * D, random), type), k(normals(K * D, random), type),
+      v(normals(K * D, random), type), go(normals(Q * D, random), type),
+      bias(normals(Q * K, random));
+  const Guarded out(normals(Q * D, random), type), state(normals(kRowState * Q, random)),
+      dq(normals(Q * D, random), type), dk(normals(K * D, random), type),
+      dv(normals(K * D, random), type);
+  AttentionProblem p;
+  p.type = type;
+  p.batch = p.heads = p.kv_heads = 1, p.queries = Q, p.keys = K, p.width = p.value_width = D;
+  p.query = {q.data(), rows}, p.key = {k.data(), rows}, p.value = {v.data(), rows};
+  p.bias = {bias.data(), {0, 0, K, 1}};
+  attention_forward(p, {.out = {out.data(), rows}, .lse = nullptr, .state = state.data()});
+  attention_backward(
+      p, {.out = {out.data(), rows}, .grad_out = {go.data(), rows}, .state = state.data()},
+      {.query = {dq.data(), rows}, .key = {dk.data(), rows}, .value = {dv.data(), rows}});
+  const std::int64_t last = K * D - 1;
+  if (type == Type::float32) {
+    EXPECT_TRUE(std::isfinite(static_cast<const float*>(dv.data())[last]));
+  } else {
+    EXPECT_NE(static_cast<const std::uint16_t*>(dv.data())[last] & 0x7F80, 0x7F80);
+  }
+}
+
 TEST(Guards, NothingIsReadOrWrittenPastABuffer) {
   std::mt19937_64 random(61);
   for_each_target([&] {
-    for (const std::int64_t Q : {1, 3, 8, 17, 65}) {
-      for (const std::int64_t K : {1, 5, 97}) {
-        for (const std::int64_t D : {1, 3, 6, 13}) {
-          const std::array<std::int64_t, 4> of_query{0, 0, D, 1};
-          const Guarded q(normals(Q * D, random)), k(normals(K * D, random)),
-              v(normals(K * D, random)), go(normals(Q * D, random)), bias(normals(Q * K, random));
-          const Guarded out(normals(Q * D, random)), state(normals(kRowState * Q, random)),
-              dq(normals(Q * D, random)), dk(normals(K * D, random)), dv(normals(K * D, random));
-          AttentionProblem p;
-          p.batch = p.heads = p.kv_heads = 1, p.queries = Q, p.keys = K,
-          p.width = p.value_width = D;
-          p.query = {q.data(), of_query}, p.key = {k.data(), of_query},
-          p.value = {v.data(), of_query};
-          p.bias = {bias.data(), {0, 0, K, 1}};
-          attention_forward(p,
-                            {.out = {out.data(), of_query}, .lse = nullptr, .state = state.data()});
-          attention_backward(p,
-                             {.out = {out.data(), of_query},
-                              .grad_out = {go.data(), of_query},
-                              .state = state.data()},
-                             {.query = {dq.data(), of_query},
-                              .key = {dk.data(), of_query},
-                              .value = {dv.data(), of_query}});
-          EXPECT_TRUE(std::isfinite(static_cast<const float*>(dv.data())[K * D - 1]));
+    for (const Type type : {Type::float32, Type::bfloat16}) {
+      for (const std::int64_t Q : {1, 3, 8, 17, 65}) {
+        for (const std::int64_t K : {1, 5, 97}) {
+          for (const std::int64_t D : {1, 3, 6, 13, 32}) {
+            run_between_guards(type, Q, K, D, random);
+          }
         }
       }
     }
