@@ -100,7 +100,11 @@ def plot(rows, column, title, unit):
 
 def machine():
     """The processor's name; as a cloud's names tell no generations apart, with its family and model."""
-    found = dict(line.split("\t: ", 1) for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines() if "\t: " in line)
+    found = dict(
+        line.split("\t: ", 1)
+        for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
+        if "\t: " in line
+    )
     found = {key.strip(): value.strip() for key, value in found.items()}
     if "model name" not in found:
         return platform.machine()

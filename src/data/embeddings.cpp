@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"

@@ -55,7 +55,8 @@ torch::Tensor read_tensor(const SafeTensorsEntry& entry, const std::shared_ptr<s
   }
   char* data = file->data() + begin;
   if (reinterpret_cast<std::uintptr_t>(data) % torch::elementSize(type) == 0 && !bytes.empty()) {
-    return torch::from_blob(data, entry.shape, [file](void*) {}, type);
+    return torch::from_blob(
+        data, entry.shape, [file](void*) {}, type);
   }
   torch::Tensor tensor = torch::empty(entry.shape, type);
   if (!bytes.empty()) std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());

@@ -54,9 +54,9 @@ struct BackwardScratch {
   E* values;
   E* key_pairs;      // pairs only: two keys of the chunk an element, [kChunk / 2][D]
   E* turned_slopes;  // pairs only: two keys an element, [kKeyBlock / 2][lanes]
-  T* key_sums;    // [kChunk][padded D]
-  T* value_sums;  // [kChunk][padded V]
-  T* query_sums;  // panels of [D][lanes]
+  T* key_sums;       // [kChunk][padded D]
+  T* value_sums;     // [kChunk][padded V]
+  T* query_sums;     // panels of [D][lanes]
   T* rows;
   T* row_sums;     // over the keys of the chunk, for each query of the block
   T* column_sums;  // over the queries, for each key of the chunk
@@ -104,9 +104,9 @@ struct ChunkRows {
 /// Adds the slopes of a panel's tile, times the keys, to the query sums: `skip` keys of the chunk
 /// are before them.
 template <int NV, class T, class E>
-void add_query_sums(const AttentionProblem& p, Panel panel, std::int64_t lane, const KeyChunk& chunk,
-                    Rows<E> keys, std::int64_t skip, std::int64_t count, bool sparse,
-                    BackwardScratch<T, E>& x) {
+void add_query_sums(const AttentionProblem& p, Panel panel, std::int64_t lane,
+                    const KeyChunk& chunk, Rows<E> keys, std::int64_t skip, std::int64_t count,
+                    bool sparse, BackwardScratch<T, E>& x) {
   const hn::ScalableTag<T> d;
   hn::Vec<decltype(d)> keep[NV];
   for (int v = 0; v < NV; ++v) keep[v] = hn::Set(d, T{1});
@@ -135,8 +135,8 @@ void add_query_sums(const AttentionProblem& p, Panel panel, std::int64_t lane, c
   }
 }
 
-/// Adds what the tile gives to the key and value sums, from queries `begin` .. `end`. Where `sparse`,
-/// some weights may be 0, and must not meet what is not finite.
+/// Adds what the tile gives to the key and value sums, from queries `begin` .. `end`. Where
+/// `sparse`, some weights may be 0, and must not meet what is not finite.
 template <class T, class E>
 void add_key_sums(const AttentionProblem& p, Rows<E> tile_keys, std::int64_t skip,
                   std::int64_t count, std::int64_t begin, std::int64_t end, bool sparse,
@@ -157,8 +157,8 @@ void add_key_sums(const AttentionProblem& p, Rows<E> tile_keys, std::int64_t ski
                          block.grad_rows + begin * block.value_width, end - begin,
                          block.value_width, bad, value_sums);
     if (x.additive) return additive_block(p, tile_keys, count, begin, end, key_sums, x);
-    add_tile_products<E>(block.slopes + begin, kQueryBlock, count,
-                         block.rows + begin * block.width, end - begin, block.width, bad, key_sums);
+    add_tile_products<E>(block.slopes + begin, kQueryBlock, count, block.rows + begin * block.width,
+                         end - begin, block.width, bad, key_sums);
   }
 }
 
@@ -356,9 +356,9 @@ void backward_worker(const BackwardCall& call) {
 inline bool is_finite(const AttentionProblem& p, const Input& grad_out, const Entry& e) {
   bool finite = true;
   for (std::int64_t head = 0; head < p.heads && finite; ++head) {
-    finite = all_finite(p.query, query_element(p.query.stride, e, head, 0), e.queries, p.width) &&
-             all_finite(grad_out, query_element(grad_out.stride, e, head, 0), e.queries,
-                        p.value_width);
+    finite =
+        all_finite(p.query, query_element(p.query.stride, e, head, 0), e.queries, p.width) &&
+        all_finite(grad_out, query_element(grad_out.stride, e, head, 0), e.queries, p.value_width);
   }
   for (std::int64_t head = 0; head < p.kv_heads && finite; ++head) {
     finite = all_finite(p.key, key_element(p.key.stride, e, head, 0), e.keys, p.width) &&

@@ -40,8 +40,8 @@ HWY_INLINE void add_weighted_rows(const E* weights, std::int64_t pitch, Rows<E> 
 template <int NV, class T>
 void add_weighted_rows_guarded(const T* weights, std::int64_t pitch, const T* valid,
                                const std::uint8_t* bad, Rows<T> rows, std::int64_t count,
-                               std::int64_t width, hn::Vec<hn::ScalableTag<T>> (&keep)[NV],
-                               T* sums, std::int64_t sum_pitch) {
+                               std::int64_t width, hn::Vec<hn::ScalableTag<T>> (&keep)[NV], T* sums,
+                               std::int64_t sum_pitch) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   hn::Vec<hn::ScalableTag<T>> all[NV];

@@ -47,7 +47,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// Keys of a block: as many bytes of them for pairs as for numbers.
 template <class E>
-constexpr std::int64_t kBlock = kKeyBlock * kNumbers<E>;
+constexpr std::int64_t kBlock = kKeyBlock* kNumbers<E>;
 
 /// What one thread needs, allocated once a call. E: elements of the two products.
 template <class T, class E>
@@ -100,12 +100,18 @@ struct KeyBlock {
 template <class T, class E>
 KeyBlock<T, E> load_block(const AttentionProblem& p, const Entry& e, std::int64_t kv_head,
                           std::int64_t key, std::int64_t count, ForwardScratch<T, E>& x) {
-  KeyBlock<T, E> block{key, count, key_element(p.key.stride, e, kv_head, key),
-                       key_element(p.value.stride, e, kv_head, key), {}, {}, {}, false};
+  KeyBlock<T, E> block{key,
+                       count,
+                       key_element(p.key.stride, e, kv_head, key),
+                       key_element(p.value.stride, e, kv_head, key),
+                       {},
+                       {},
+                       {},
+                       false};
   if constexpr (std::is_same_v<E, T>) {
     block.keys = view_rows(p.key, p.type, block.key_at, count, p.width, x.keys, p.width);
-    block.values = view_rows(p.value, p.type, block.value_at, count, p.value_width, x.values,
-                             p.value_width);
+    block.values =
+        view_rows(p.value, p.type, block.value_at, count, p.value_width, x.values, p.value_width);
     block.plain_values = block.values;
   } else if constexpr (kHasPairs) {
     block.keys = view_pairs(p.key, block.key_at, count, p.width, x.keys);
@@ -140,7 +146,8 @@ HWY_INLINE void weigh_scores(T* score, std::int64_t count, V factor, const V (&b
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t wide = NV * lanes;
-  using Exponential = std::conditional_t<std::is_same_v<E, T>, Exp2Constants<T>, RoughExp2Constants>;
+  using Exponential =
+      std::conditional_t<std::is_same_v<E, T>, Exp2Constants<T>, RoughExp2Constants>;
   const auto weigh = [&](std::int64_t r, int v) HWY_ATTR {
     const V drop = hn::Sub(base[v], hn::Load(d, score + r * wide + v * lanes));
     const V p = exp2_drop_as<Exponential>(d, drop, factor);

@@ -211,9 +211,8 @@ Cover gradient_tile(const ScoreSetup<T>& setup, Panel panel, std::int64_t lane, 
   const std::int64_t last = panel.query + panel.count - 1;
   Cover cover = Cover::none;
   if (setup.e.begin_key(panel.query) < key + count && setup.e.end_key(last) > key) {
-    cover = score_tile<NV>(setup, panel,
-                           block.queries + lane * elements<E>(panel_width(setup.p)), keys, key,
-                           count, tile, top);
+    cover = score_tile<NV>(setup, panel, block.queries + lane * elements<E>(panel_width(setup.p)),
+                           keys, key, count, tile, top);
   }
   if (cover == Cover::none) {
     for (std::int64_t r = 0; r < count; ++r) {

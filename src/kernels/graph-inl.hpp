@@ -30,7 +30,8 @@ namespace heed::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// Vectors of at most 32 bytes: graphs rarely have more than eight heads, and wider vectors, which
-/// hold several columns of a head, were slower on Zen 4 (8 heads of 8, 1 M edges: 73 against 40 ms).
+/// hold several columns of a head, were slower on Zen 4 (8 heads of 8, 1 M edges: 73 against 40
+/// ms).
 template <class T>
 using NodeTag = hn::CappedTag<T, 32 / sizeof(T)>;
 
@@ -119,7 +120,7 @@ HWY_INLINE V fold(const NodeRows<T>& rows, V v) {
 /// `buffer`: one vector.
 template <class From, class T>
 HWY_INLINE hn::Vec<NodeTag<T>> spread_heads(const NodeRows<T>& rows, std::int64_t g,
-                                                    const From* from, T* HWY_RESTRICT buffer) {
+                                            const From* from, T* HWY_RESTRICT buffer) {
   const NodeTag<T> d;
   if constexpr (std::is_same_v<From, T>) {
     if (rows.heads_in(g) == rows.lanes()) return hn::LoadU(d, from + g * rows.slots);
@@ -158,7 +159,7 @@ HWY_INLINE V leaky_slope(D d, V x, V slope) {
 /// Σ of a ∘ b over the columns, a head at a time.
 template <class T>
 HWY_INLINE hn::Vec<NodeTag<T>> dot_heads(const NodeRows<T>& rows, const T* HWY_RESTRICT a,
-                                                 const T* HWY_RESTRICT b) {
+                                         const T* HWY_RESTRICT b) {
   const NodeTag<T> d;
   auto even = hn::Zero(d), odd = hn::Zero(d);
   std::int64_t i = 0;

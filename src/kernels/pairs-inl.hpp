@@ -76,8 +76,8 @@ HWY_INLINE void store_pairs(V even, V odd, Pair* to) {
   alignas(64) static constexpr std::uint16_t kOrder[32] = {
       0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
-  _mm512_storeu_si512(
-      to, _mm512_permutexvar_epi16(_mm512_load_si512(kOrder), round_both(even, odd)));
+  _mm512_storeu_si512(to,
+                      _mm512_permutexvar_epi16(_mm512_load_si512(kOrder), round_both(even, odd)));
 }
 
 /// Rounds `count` rows of `wide` weights, `pitch` apart, to pairs of rows.

@@ -16,8 +16,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// Billions of float operations a second of one thread: ten independent chains of multiply-adds.
 /// Each value depends on the one before by a rounded operation, which the compiler may not reorder
-/// or fold, each chain starts elsewhere, as equal ones would be computed once, and the sum of all is
-/// used; callers reject a rate no machine has.
+/// or fold, each chain starts elsewhere, as equal ones would be computed once, and the sum of all
+/// is used; callers reject a rate no machine has.
 double peak_impl() {
   const hn::ScalableTag<float> d;
   constexpr int kChains = 10;

@@ -327,8 +327,8 @@ void shape_scores(const ScoreSetup<T>& setup, Panel panel, std::int64_t key, std
 }
 
 /// Scores of keys `key` .. `key + count` (rows of `keys`) for the panel whose queries are in
-/// `queries` ([elements<E>(width)][panel.pitch()]); masked pairs get -inf. `top` gets the largest score of
-/// each lane. Returns `none`, and computes nothing, when no pair takes part.
+/// `queries` ([elements<E>(width)][panel.pitch()]); masked pairs get -inf. `top` gets the largest
+/// score of each lane. Returns `none`, and computes nothing, when no pair takes part.
 template <int NV, class E, class T>
 HWY_INLINE Cover score_tile(const ScoreSetup<T>& setup, Panel panel, const E* queries, Rows<E> keys,
                             std::int64_t key, std::int64_t count, const ScoreTile<T>& tile,

@@ -17,12 +17,9 @@ struct NamedTarget {
 
 // AVX3_DL is left out on purpose: Highway 1.0.3 compiles it with instructions that Zen 4 lacks.
 constexpr const char* kWithPairs = "avx512bf16";
-constexpr NamedTarget kTargets[] = {{kWithPairs, HWY_AVX3},
-                                    {"avx512", HWY_AVX3},
-                                    {"avx2", HWY_AVX2},
-                                    {"sse4", HWY_SSE4},
-                                    {"neon", HWY_NEON},
-                                    {"scalar", HWY_SCALAR}};
+constexpr NamedTarget kTargets[] = {{kWithPairs, HWY_AVX3}, {"avx512", HWY_AVX3},
+                                    {"avx2", HWY_AVX2},     {"sse4", HWY_SSE4},
+                                    {"neon", HWY_NEON},     {"scalar", HWY_SCALAR}};
 
 bool has_pair_products() {
 #if HWY_ARCH_X86

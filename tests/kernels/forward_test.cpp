@@ -89,9 +89,8 @@ TEST(Forward, MatchesThePlainFormulaOnAnyFloat16Problem) { check_random(Type::fl
 
 TEST(Forward, ErrorIsAtMostTwiceThePlainFormulas) {
   std::mt19937_64 random(3);
-  for (const auto& [type, unit] : {std::pair{Type::float32, 0x1p-23},
-                                   {Type::bfloat16, 0x1p-7},
-                                   {Type::float16, 0x1p-10}}) {
+  for (const auto& [type, unit] :
+       {std::pair{Type::float32, 0x1p-23}, {Type::bfloat16, 0x1p-7}, {Type::float16, 0x1p-10}}) {
     for (const double spread : {1.0, 3.0}) {
       Case c = make_case({.type = type,
                           .batch = 2,

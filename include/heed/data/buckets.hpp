@@ -15,8 +15,8 @@ namespace heed {
 std::vector<std::vector<std::size_t>> bucket_batches(std::span<const std::int64_t> lengths,
                                                      std::size_t batch_size, std::uint64_t seed);
 
-/// The same for evaluation: sorted by length (equal ones by index), not shuffled. A batch of several
-/// examples has at most `most` places, padding included.
+/// The same for evaluation: sorted by length (equal ones by index), not shuffled. A batch of
+/// several examples has at most `most` places, padding included.
 std::vector<std::vector<std::size_t>> in_order_batches(
     std::span<const std::int64_t> lengths, std::size_t batch_size,
     std::size_t most = std::numeric_limits<std::size_t>::max());
