@@ -162,6 +162,7 @@ inline void pair_columns(const Input& input, std::int64_t element, std::int64_t 
     }
   }
 }
+
 /// Whether no number of `count` rows of bfloat16, the first at `element`, is an infinity or NaN.
 inline bool all_finite(const Input& input, std::int64_t element, std::int64_t count,
                        std::int64_t width) {
