@@ -47,7 +47,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// Keys of a block: as many bytes of them for pairs as for numbers.
 template <class E>
-constexpr std::int64_t kBlock = kNumbers<E> * kKeyBlock;
+constexpr std::int64_t kBlock = std::int64_t{kNumbers<E>} * kKeyBlock;
 
 /// What one thread needs, allocated once a call. E: elements of the two products.
 template <class T, class E>
