@@ -3,6 +3,7 @@
 #include "heed/attention/align.hpp"
 #include "heed/base/error.hpp"
 #include "heed/mechanisms/mechanism.hpp"
+#include "mechanisms/pool.hpp"
 
 namespace heed {
 namespace {
@@ -18,6 +19,7 @@ class CoParallel : public Mechanism {
         d2_(problem.inputs[1].dim),
         trilinear_(get<std::string>(problem.options, "affinity") == "trilinear"),
         max_(get<std::string>(problem.options, "aggregate") == "max"),
+        compare_(get<std::string>(problem.options, "aggregate") == "compare"),
         act_(get<std::string>(problem.options, "act")) {
     check(problem.parts);
     // Inputs of one width are at first compared by similarity: a maximum teaches the best pairs
@@ -36,9 +38,17 @@ class CoParallel : public Mechanism {
       affinity_["W_A"] =
           register_parameter("W_A", d1_ == d2_ ? (torch::eye(d1_) + any) * scale : any);
     }
-    if (!max_) {
+    using torch::nn::Linear;
+    if (compare_) {
+      HEED_CHECK(
+          d1_ == d2_,
+          "mechanism 'co.parallel': aggregate 'compare' takes the difference of both inputs, "
+          "which are {} and {} wide; 'attend' and 'max' take both",
+          d1_, d2_);
+      W1_ = register_module("W1", Linear(4 * d1_, d1_));
+      W2_ = register_module("W2", Linear(4 * d1_, d1_));
+    } else if (!max_) {
       const std::int64_t h = std::max(d1_, d2_);
-      using torch::nn::Linear;
       const auto matrix = [&](const char* name, std::int64_t from, std::int64_t to) {
         return register_module(name, Linear(torch::nn::LinearOptions(from, to).bias(false)));
       };
@@ -57,6 +67,11 @@ class CoParallel : public Mechanism {
   Context forward(const Inputs& in, Trace& trace) override {
     const Input k1 = zero_padding(in[first_]), k2 = zero_padding(in[second_]);
     const Tensor A = affinity(k1.data, k2.data);  // [B, N1, N2]
+    if (compare_) {
+      const Tensor met1 = meet(to_first_, A, k1, k2, trace[first_]);
+      const Tensor met2 = meet(to_second_, A.transpose(1, 2), k2, k1, trace[second_]);
+      return concat({compared(W1_, k1, met1), compared(W2_, k2, met2)});
+    }
     Tensor e1, e2;
     if (max_) {
       e1 = best(A, k2), e2 = best(A.transpose(1, 2), k1);
@@ -69,10 +84,18 @@ class CoParallel : public Mechanism {
         {align(to_first_, e1, k1, trace[first_]), align(to_second_, e2, k2, trace[second_])});
   }
 
-  std::int64_t output_dim() const override { return d1_ + d2_; }
+  std::int64_t output_dim() const override { return (d1_ + d2_) * (compare_ ? 2 : 1); }
   bool uses_query() const override { return false; }
 
   std::vector<WiringStep> wiring() const override {
+    if (compare_) {
+      return {{.name = first_, .query = first_, .keys = second_, .output = "m_1"},
+              {.name = second_, .query = second_, .keys = first_, .output = "m_2"},
+              {.name = "",
+               .query = "",
+               .keys = "",
+               .output = "pools of act(W [k; m; |k - m|; k ∘ m])"}};
+    }
     return {{.name = first_, .query = "affinity with " + second_, .keys = first_, .output = "c_1"},
             {.name = second_, .query = "affinity with " + first_, .keys = second_, .output = "c_2"},
             {.name = "", .query = "", .keys = "", .output = "[c_1; c_2]"}};
@@ -118,9 +141,27 @@ class CoParallel : public Mechanism {
     return attention->attend(asking, slot);
   }
 
+  // What each position of `own` finds in `other`, [B, N, d].
+  static Tensor meet(Attention& attention, const Tensor& e, const Input& own, const Input& other,
+                     const TraceSlot& slot) {
+    Input query = own;
+    query.data = torch::zeros_like(own.data);
+    Asking asking{.query = query, .keys = other};
+    asking.bias = e.contiguous();
+    return attention->attend(asking, slot);
+  }
+
+  Tensor compared(torch::nn::Linear& W, const Input& own, const Tensor& met) const {
+    const Tensor both =
+        torch::cat({own.data, met, (own.data - met).abs(), own.data * met}, /*dim=*/-1);
+    Input x = own;
+    x.data = activate(act_, W->forward(both));
+    return concat({pool("mean", x), pool("max", x)});
+  }
+
   std::string first_, second_;
   std::int64_t d1_, d2_;
-  bool trilinear_, max_;
+  bool trilinear_, max_, compare_;
   std::string act_;
   Params affinity_;
   torch::nn::Linear W1_{nullptr}, W2_{nullptr}, w1_{nullptr}, w2_{nullptr};
@@ -150,8 +191,9 @@ PartInfo co_parallel() {
                   {.name = "aggregate",
                    .fallback = std::string("attend"),
                    .doc = "how the affinities of one position become its score: both inputs "
-                          "through it, or its largest",
-                   .choices = {"attend", "max"}},
+                          "through it, or its largest; or it looks at the other input and is "
+                          "compared with what it finds (Parikh et al. 2016)",
+                   .choices = {"attend", "max", "compare"}},
                   act_option()},
       .takes = {{}, {}},
       .make = makes<CoParallel>(),

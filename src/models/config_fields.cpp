@@ -56,6 +56,10 @@ std::vector<Field> config_fields(Config& c) {
       {"feature", "time", &c.feature.time,
        "sentences, counted from the last, that a learned vector tells the age of; 0 = none", 0,
        100000},
+      {"feature", "time_noise", &c.feature.time_noise,
+       "in training, how likely after each sentence another, empty one has passed: ages are "
+       "learned that the data lacks",
+       0, 0.9},
       {"query", "model", PartField{&c.query, Group::query}, "what asks"},
       {"attention", "mechanism", PartField{&a.mechanism, Group::mechanism}, "the wiring"},
       {"attention", "score", PartField{&a.score, Group::score}, "how a query meets a key"},

@@ -45,11 +45,16 @@ Input cut(const Input& whole, const PaddedView& view) {
           .name = ""};
 }
 
-/// A vector for how long ago each sentence was; the oldest share one.
-Tensor ages_of(const Input& x, const Tensor& ages) {
+/// A vector for how long ago each sentence was; the oldest share one. After a sentence, with
+/// probability `noise`, an empty one has passed as well.
+Tensor ages_of(const Input& x, const Tensor& ages, double noise) {
   const std::int64_t S = x.data.size(1);
   const Tensor last = x.lengths.defined() ? x.lengths - 1 : torch::tensor({S - 1});
-  const Tensor age = (last.unsqueeze(1) - torch::arange(S).unsqueeze(0));
+  Tensor age = (last.unsqueeze(1) - torch::arange(S).unsqueeze(0));
+  if (noise > 0) {
+    const Tensor passed = (torch::rand({x.data.size(0), S}) < noise).logical_and(age >= 0);
+    age = age + passed.to(torch::kInt64).flip(1).cumsum(1).flip(1);
+  }
   return torch::embedding(ages, age.clamp(0, ages.size(0) - 1));
 }
 
@@ -60,6 +65,7 @@ EncoderImpl::EncoderImpl(const Config& config, const DataInfo& info, std::vector
       pool_(config.feature.pool),
       across_(config.feature.across),
       dropout_(config.feature.dropout),
+      time_noise_(config.feature.time_noise),
       half_(config.train.precision == "bfloat16") {
   std::int64_t width = 0;
   for (const InputInfo& input : info.inputs) {
@@ -131,7 +137,8 @@ Inputs EncoderImpl::forward(const Batch& batch, Trace& trace) {
     if (pool_ != "none") {
       const bool several = !x.levels.empty();
       x = pool_sentences(x, pool_);
-      if (several && ages_.defined()) x.data = x.data + ages_of(x, ages_);
+      if (several && ages_.defined())
+        x.data = x.data + ages_of(x, ages_, is_training() ? time_noise_ : 0);
     }
     inputs.set(name, x.data, x.lengths, x.levels);
   }

@@ -117,6 +117,34 @@ TEST(Formulas, Parallel) {
   }
 }
 
+// Every position against what it finds in the other input.
+TEST(Formulas, ParallelThatCompares) {
+  check({"co.parallel", {{"affinity", "trilinear"}, {"aggregate", "compare"}, {"act", "relu"}}},
+        [](const Entry& x, const auto& p) {
+          const Tensor &K1 = x.rows.at("input 1"), &K2 = x.rows.at("input 2");
+          const auto side = [&](const Tensor& K, const Tensor& other, bool first) {
+            const std::string W = first ? "W1" : "W2";
+            std::vector<Tensor> rows;
+            for (std::int64_t i = 0; i < K.size(0); ++i) {
+              std::vector<double> e;
+              for (std::int64_t j = 0; j < other.size(0); ++j) {
+                const Tensor &a = first ? K[i] : other[j], &b = first ? other[j] : K[i];
+                e.push_back(torch::dot(torch::cat({p.at("w_A1"), p.at("w_A2"), p.at("w_A3")}),
+                                       torch::cat({a, b, a * b}))
+                                .template item<double>());
+              }
+              const Tensor met = weighed(e, other);
+              const Tensor both = torch::cat({K[i], met, (K[i] - met).abs(), K[i] * met});
+              rows.push_back(
+                  torch::relu(torch::matmul(p.at(W + ".weight"), both) + p.at(W + ".bias")));
+            }
+            const Tensor all = torch::stack(rows);
+            return torch::cat({all.mean(0), all.amax(0)});
+          };
+          return torch::cat({side(K1, K2, true), side(K2, K1, false)});
+        });
+}
+
 TEST(Formulas, RotatoryWithTwoHops) {
   check({"rotatory", {{"hops", std::int64_t{2}}}}, [](const Entry& x, const auto&) {
     const Tensor &L = x.rows.at("left"), &T = x.rows.at("target"), &R = x.rows.at("right");

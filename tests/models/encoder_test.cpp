@@ -111,5 +111,40 @@ TEST(Encoder, AgesCountFromTheLastSentence) {
   EXPECT_THROW(Encoder(config, info, std::vector<std::string>{"story"}), InputError);
 }
 
+TEST(Encoder, NoisyAgesGrowFromTheLastSentenceBack) {
+  Config config = plain("embedding");
+  config.feature.pool = "mean";
+  config.feature.time = 40;
+  config.feature.time_noise = 0.5;
+  const DataInfo info = facts({{.name = "story", .levels = 1}});
+  const Example story{.id = "1",
+                      .inputs = {{"story", {"a", "a", "a", "a"}}},
+                      .label = "no",
+                      .gold = {},
+                      .levels = {{"story", {{1, 1, 1, 1}}}}};
+  Encoder encoder(config, info, std::vector<std::string>{"story"});
+  {
+    torch::NoGradGuard no_grad;  // the vector of an age says the age
+    for (const auto& item : encoder->named_parameters()) {
+      item.value().zero_();
+      if (item.key() == "ages") item.value().copy_(torch::arange(40).unsqueeze(1));
+    }
+  }
+  const auto ages = [&] {
+    return encoder->forward(batch_of({story}, info))["story"].data[0].select(1, 0).clone();
+  };
+  encoder->eval();
+  EXPECT_TRUE(torch::equal(ages(), torch::tensor({3.0F, 2.0F, 1.0F, 0.0F})));
+  encoder->train();
+  torch::manual_seed(3);
+  double sum = 0;
+  for (int i = 0; i < 200; ++i) {
+    const Tensor found = ages();
+    EXPECT_GE((found.narrow(0, 0, 3) - found.narrow(0, 1, 3)).min().item<double>(), 1);
+    sum += found[0].item<double>();
+  }
+  EXPECT_NEAR(sum / 200, 3 + 4 * 0.5, 0.3);
+}
+
 }  // namespace
 }  // namespace heed

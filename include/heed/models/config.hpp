@@ -29,6 +29,7 @@ struct Config {
     bool across = false;        // read on from sentence to sentence, or each sentence alone
     std::string pool = "none";  // how the words of a sentence become one vector
     std::int64_t time = 0;      // sentences, from the last, whose age is told; 0 = none
+    double time_noise = 0;      // in training, how likely one more sentence has passed after each
   };
   struct Train {
     std::int64_t epochs = 10;

@@ -35,7 +35,7 @@ class EncoderImpl : public torch::nn::Module {
   std::string pool_;
   bool across_;
   Tensor ages_;  // [time, dim] a vector for the last sentence, the one before …
-  double dropout_;
+  double dropout_, time_noise_;
   bool half_;  // train its matrix products in bfloat16; what it gives is float32
   std::int64_t dim_ = 0;
 };
