@@ -337,6 +337,7 @@ template <class T>
 void backward_worker(const BackwardCall& call) {
   std::optional<BackwardScratch<T, T>> numbers;
   std::optional<BackwardScratch<float, Pair>> pairs;
+  [[maybe_unused]] const TileSession tiles(call.problem.type == Type::bfloat16);
   std::int64_t item;
   while (call.queue.next(item)) {
     const std::int64_t entry = call.chunks[static_cast<std::size_t>(item)].entry;

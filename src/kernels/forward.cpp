@@ -388,6 +388,7 @@ void forward_block(const ForwardCall& call, const QueryBlock& item, ForwardScrat
 template <class T, class E>
 void forward_worker(const ForwardCall& call) {
   ForwardScratch<T, E> scratch(call.problem);
+  [[maybe_unused]] const TileSession tiles(call.pairs);
   std::int64_t item;
   while (call.queue.next(item)) {
     forward_block(call, call.blocks[static_cast<std::size_t>(item)], scratch);

@@ -347,9 +347,9 @@ HWY_INLINE Cover score_tile(const ScoreSetup<T>& setup, Panel panel, const E* qu
   };
   const AttentionProblem& p = setup.p;
   if (p.score == Score::dot) {
-    constexpr std::int64_t kPart = 2 * std::int64_t{kRows};
+    const std::int64_t usual = 2 * (kNumbers<E> > 1 && tile_products() ? kTile : kRows);
     for (std::int64_t first = 0; first < count;) {
-      const std::int64_t part = count - first < 2 * kPart ? count - first : kPart;
+      const std::int64_t part = count - first < 2 * usual ? count - first : usual;
       tile.keys.fetch(first, first + part);
       tile.values.fetch(first, first + part);
       multiply<NV>(d, part, Broadcast<E>{keys.at + first * keys.stride, keys.stride, 1}, queries,

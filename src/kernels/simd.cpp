@@ -4,39 +4,82 @@
 
 #include <cstdlib>
 #include <stdexcept>
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #include "kernels/simd_internal.hpp"
 
 namespace heed::kernels {
 namespace {
 
+/// What a target has besides Highway's; each has what those before it have.
+enum class Extra { nothing, pairs, tiles };
+
 struct NamedTarget {
   const char* name;
   std::int64_t bit;
+  Extra extra = Extra::nothing;
 };
 
 // AVX3_DL is left out on purpose: Highway 1.0.3 compiles it with instructions that Zen 4 lacks.
-constexpr const char* kWithPairs = "avx512bf16";
-constexpr NamedTarget kTargets[] = {{kWithPairs, HWY_AVX3}, {"avx512", HWY_AVX3},
-                                    {"avx2", HWY_AVX2},     {"sse4", HWY_SSE4},
-                                    {"neon", HWY_NEON},     {"scalar", HWY_SCALAR}};
+constexpr NamedTarget kTargets[] = {{"amx", HWY_AVX3, Extra::tiles},
+                                    {"avx512bf16", HWY_AVX3, Extra::pairs},
+                                    {"avx512", HWY_AVX3},
+                                    {"avx2", HWY_AVX2},
+                                    {"sse4", HWY_SSE4},
+                                    {"neon", HWY_NEON},
+                                    {"scalar", HWY_SCALAR}};
 
-bool has_pair_products() {
-#if HWY_ARCH_X86
-  return __builtin_cpu_supports("avx512bf16");
+bool tiles_assumed = false;
+
+/// Linux keeps the tiles of a process only after it has asked for that.
+bool may_use_tiles() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr long kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  static const bool granted = __builtin_cpu_supports("amx-tile") &&
+                              __builtin_cpu_supports("amx-bf16") &&
+                              syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+  return granted || tiles_assumed;
 #else
   return false;
 #endif
 }
 
+bool has([[maybe_unused]] Extra extra) {
+#if HWY_ARCH_X86
+  if (extra == Extra::nothing) return true;
+  return __builtin_cpu_supports("avx512bf16") && (extra == Extra::pairs || may_use_tiles());
+#else
+  return extra == Extra::nothing;
+#endif
+}
+
 bool available(const NamedTarget& target) {
-  if (target.name == kWithPairs && !has_pair_products()) return false;
+  if (!has(target.extra)) return false;
   return target.bit == HWY_SCALAR || (hwy::SupportedTargets() & HWY_TARGETS & target.bit) != 0;
 }
 
-std::string forced;  // empty: the best
+const NamedTarget& best() {
+  const NamedTarget* target = kTargets;
+  while (!available(*target)) ++target;  // "scalar" always is
+  return *target;
+}
+
+const NamedTarget* forced = nullptr;  // null: the best
+
+const NamedTarget& in_use() { return forced == nullptr ? best() : *forced; }
+
+void force(const NamedTarget* target) {
+  hwy::GetChosenTarget().Update(target == nullptr ? hwy::SupportedTargets() : target->bit);
+  forced = target;
+  tiles_in_use.store(in_use().extra == Extra::tiles, std::memory_order_relaxed);
+}
 
 }  // namespace
+
+std::atomic<bool> tiles_in_use{false};
 
 std::vector<std::string> simd_targets() {
   std::vector<std::string> names;
@@ -47,17 +90,9 @@ std::vector<std::string> simd_targets() {
 }
 
 void force_simd_target(std::string_view name) {
-  if (name.empty()) {
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    forced.clear();
-    return;
-  }
+  if (name.empty()) return force(nullptr);
   for (const NamedTarget& target : kTargets) {
-    if (name == target.name && available(target)) {
-      hwy::GetChosenTarget().Update(target.bit);
-      forced = name;
-      return;
-    }
+    if (name == target.name && available(target)) return force(&target);
   }
   std::string known;
   for (const std::string& each : simd_targets()) known += (known.empty() ? "" : ", ") + each;
@@ -68,7 +103,7 @@ void force_simd_target(std::string_view name) {
 void apply_simd_environment() {
   static const bool once = [] {
     const char* name = std::getenv("HEED_SIMD");
-    if (name != nullptr && *name != '\0' && forced.empty()) force_simd_target(name);
+    if (forced == nullptr) force_simd_target(name == nullptr ? "" : name);
     return true;
   }();
   static_cast<void>(once);
@@ -76,12 +111,17 @@ void apply_simd_environment() {
 
 std::string simd_target() {
   apply_simd_environment();
-  return forced.empty() ? simd_targets().front() : forced;
+  return in_use().name;
 }
 
 bool pair_products() {
   apply_simd_environment();
-  return forced.empty() ? available(kTargets[0]) : forced == kWithPairs;
+  return in_use().extra >= Extra::pairs;
+}
+
+void assume_tiles() {
+  tiles_assumed = true;
+  force(forced);
 }
 
 }  // namespace heed::kernels

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 
 namespace heed::kernels {
 
@@ -7,5 +8,13 @@ void apply_simd_environment();
 
 /// Whether the target in use multiplies pairs of bfloat16 (AVX-512 BF16).
 bool pair_products();
+
+/// Whether it multiplies them in tiles (AMX); kept up by apply_simd_environment.
+extern std::atomic<bool> tiles_in_use;
+inline bool tile_products() { return tiles_in_use.load(std::memory_order_relaxed); }
+
+/// For tests that execute AMX's instructions themselves: from now on this machine counts as having
+/// them.
+void assume_tiles();
 
 }  // namespace heed::kernels

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/amx-inl.hpp"
 #include "kernels/pairs-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -77,10 +78,17 @@ HWY_INLINE void multiply_tile(DF d, Broadcast<E> a, const E* HWY_RESTRICT vector
   }
 }
 
-/// multiply_tile over any number of rows; sink gets the row in the whole.
+/// multiply_tile over any number of rows, or the same in the tiles of AMX; sink gets the row in the
+/// whole.
 template <int NV, class DF, class E, class Sink>
 HWY_INLINE void multiply(DF d, std::int64_t rows, Broadcast<E> a, const E* HWY_RESTRICT vectors,
                          std::ptrdiff_t step, std::int64_t steps, Sink&& sink) {
+  if constexpr (kHasTiles && std::is_same_v<E, Pair>) {
+    if (tile_products()) {
+      return multiply_in_tiles<NV>(d, rows, a.at, a.row_stride, a.step_stride, vectors, step, steps,
+                                   sink);
+    }
+  }
   std::int64_t row = 0;
   const auto run = [&](auto height) HWY_ATTR {
     constexpr int R = decltype(height)::value;

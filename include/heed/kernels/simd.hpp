@@ -6,7 +6,7 @@
 namespace heed::kernels {
 
 /// Instruction sets that this machine has and the kernels were built for, best first, of
-/// "avx512bf16" "avx512" "avx2" "sse4" "neon" "scalar".
+/// "amx" "avx512bf16" "avx512" "avx2" "sse4" "neon" "scalar".
 std::vector<std::string> simd_targets();
 
 /// The one in use: the best, or what HEED_SIMD or `force_simd_target` asked for.
