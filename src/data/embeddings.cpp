@@ -8,6 +8,7 @@
 
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
+#include "heed/base/mapped_file.hpp"
 #include "heed/base/words.hpp"
 #include "heed/data/safetensors.hpp"
 
@@ -40,11 +41,11 @@ Embeddings from_table(WordTable table) {
 }
 
 Embeddings from_safetensors(const fs::path& path, const WordTableOptions& options) {
-  SafeTensors file = read_safetensors(path);
-  HEED_CHECK(file.tensors.contains("vectors") && file.tensors.contains("words"),
+  auto [content, file] = map_safetensors(path);
+  HEED_CHECK(content.tensors.contains("vectors") && content.tensors.contains("words"),
              "{}: no tensors 'vectors' and 'words'; make the file with 'heed import embeddings'",
              path.string());
-  const torch::Tensor vectors = file.tensors["vectors"], letters = file.tensors["words"];
+  const torch::Tensor vectors = content.tensors["vectors"], letters = content.tensors["words"];
   HEED_CHECK(vectors.dim() == 2 && vectors.scalar_type() == torch::kFloat32 && letters.dim() == 1 &&
                  letters.scalar_type() == torch::kUInt8,
              "{}: 'vectors' must be a matrix of F32 and 'words' a row of U8", path.string());
@@ -56,7 +57,9 @@ Embeddings from_safetensors(const fs::path& path, const WordTableOptions& option
                               static_cast<std::size_t>(letters.numel()));
   HEED_CHECK(text.ends_with('\n') && !invalid_utf8(text),
              "{}: 'words' is not UTF-8 with a line end after each word", path.string());
-  Embeddings result{.words = split(text.substr(0, text.size() - 1), '\n'), .vectors = vectors};
+  Embeddings result{.words = split(text.substr(0, text.size() - 1), '\n'),
+                    .vectors = vectors,
+                    .file = std::move(file)};
   HEED_CHECK(static_cast<std::int64_t>(result.words.size()) == vectors.size(0),
              "{}: {} words but {} vectors", path.string(), result.words.size(), vectors.size(0));
   if (options.limit > 0 && options.limit < result.words.size()) {
@@ -88,6 +91,10 @@ EmbeddingIndex::EmbeddingIndex(Embeddings embeddings)
     : embeddings_(std::move(embeddings)), order_(embeddings_.words.size()) {
   std::iota(order_.begin(), order_.end(), 0);
   std::ranges::sort(order_, {}, [this](std::int32_t row) { return word(row); });
+}
+
+void EmbeddingIndex::rest() const {
+  if (embeddings_.file) embeddings_.file->rest();
 }
 
 std::int64_t EmbeddingIndex::find(std::string_view wanted) const {

@@ -7,6 +7,7 @@
 
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
+#include "heed/base/mapped_file.hpp"
 #include "heed/data/safetensors_header.hpp"
 
 namespace heed {
@@ -41,11 +42,11 @@ torch::ScalarType type_of(const std::string& dtype) {
   return found->type;
 }
 
-/// The tensor whose bytes begin at `begin` of `file`; it keeps the file in memory and has no copy,
-/// unless its bytes lie at an odd place.
-torch::Tensor read_tensor(const SafeTensorsEntry& entry, const std::shared_ptr<std::string>& file,
-                          std::size_t begin, const std::string& source) {
-  const std::string_view bytes = std::string_view(*file).substr(begin, entry.end - entry.begin);
+/// The tensor whose bytes are these; it keeps `owner`, whose memory they are, and has no copy,
+/// unless the bytes lie at an odd place.
+torch::Tensor read_tensor(const SafeTensorsEntry& entry, char* data,
+                          const std::shared_ptr<const void>& owner, const std::string& source) {
+  const std::string_view bytes(data, entry.end - entry.begin);
   const torch::ScalarType type = type_of(entry.dtype);
   if (type == torch::kBool) {
     const bool sound = std::ranges::all_of(bytes, [](char byte) { return byte == 0 || byte == 1; });
@@ -53,14 +54,26 @@ torch::Tensor read_tensor(const SafeTensorsEntry& entry, const std::shared_ptr<s
                "{}: '{}' is BOOL but has bytes other than 0 and 1; write or fetch the file again",
                source, entry.name);
   }
-  char* data = file->data() + begin;
   if (reinterpret_cast<std::uintptr_t>(data) % torch::elementSize(type) == 0 && !bytes.empty()) {
     return torch::from_blob(
-        data, entry.shape, [file](void*) {}, type);
+        data, entry.shape, [owner](void*) {}, type);
   }
   torch::Tensor tensor = torch::empty(entry.shape, type);
   if (!bytes.empty()) std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
   return tensor;
+}
+
+/// All tensors of a file whose bytes are `file`, in memory of `owner`.
+SafeTensors read_tensors(std::string_view file, char* data,
+                         const std::shared_ptr<const void>& owner, const std::string& source) {
+  const SafeTensorsHeader header = parse_safetensors(file, source);
+  SafeTensors result;
+  result.metadata = header.metadata;
+  for (const SafeTensorsEntry& entry : header.entries) {
+    result.tensors[entry.name] =
+        read_tensor(entry, data + header.data_begin + entry.begin, owner, source);
+  }
+  return result;
 }
 
 }  // namespace
@@ -104,14 +117,12 @@ void write_safetensors(const std::filesystem::path& path,
 
 SafeTensors read_safetensors(const std::filesystem::path& path) {
   const auto file = std::make_shared<std::string>(read_file(path));
-  const SafeTensorsHeader header = parse_safetensors(*file, path.string());
-  SafeTensors result;
-  result.metadata = header.metadata;
-  for (const SafeTensorsEntry& entry : header.entries) {
-    result.tensors[entry.name] =
-        read_tensor(entry, file, header.data_begin + entry.begin, path.string());
-  }
-  return result;
+  return read_tensors(*file, file->data(), file, path.string());
+}
+
+MappedTensors map_safetensors(const std::filesystem::path& path) {
+  const auto file = std::make_shared<const MappedFile>(path);
+  return {.content = read_tensors(file->bytes(), file->data(), file, path.string()), .file = file};
 }
 
 }  // namespace heed

@@ -26,6 +26,7 @@ class FileVectors : public VectorModel {
     } else {
       table_ = register_buffer("table", rows);
     }
+    index_.rest();  // all were looked at, few will be again
   }
 
   Input forward(const Padded& words) override {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,11 +13,14 @@
 
 namespace heed {
 
+class MappedFile;
+
 /// Published word vectors.
 struct Embeddings {
   std::vector<std::string> words;
   torch::Tensor vectors;     ///< [words, width] float32
   std::size_t repeated = 0;  ///< Words that came again in the file; the first of each is kept.
+  std::shared_ptr<const MappedFile> file{};  ///< Whose memory the vectors are; null: their own.
 };
 
 /// Reads word vectors, by the file's ending: our own .safetensors (save_embeddings), wink's .json,
@@ -43,6 +47,8 @@ class EmbeddingIndex {
   torch::Tensor embedding_for(std::string_view word) const;
   torch::Tensor mean() const { return embeddings_.vectors.mean(0); }  ///< Of all words, [width].
   Coverage cover(std::span<const std::string> words) const;
+  /// Gives back the memory of vectors that were looked at, where a file has them.
+  void rest() const;
 
  private:
   std::string_view word(std::int32_t row) const {

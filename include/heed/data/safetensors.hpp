@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,5 +28,15 @@ void write_safetensors(const std::filesystem::path& path,
 /// Reads any safetensors file of these types, ours or not; the checksum is verified when there is
 /// one. A malformed, truncated or altered file is an InputError with its name and the reason.
 SafeTensors read_safetensors(const std::filesystem::path& path);
+
+class MappedFile;
+
+/// The same for large files of which little is used: tensors are the pages of `file`, which need no
+/// memory before they are touched, nor after `rest` (mapped_file.hpp).
+struct MappedTensors {
+  SafeTensors content;
+  std::shared_ptr<const MappedFile> file;
+};
+MappedTensors map_safetensors(const std::filesystem::path& path);
 
 }  // namespace heed
