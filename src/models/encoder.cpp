@@ -33,6 +33,20 @@ std::shared_ptr<FeatureModel> make_feature(const Config::Feature& feature, std::
        .options = resolve(part, feature.model.options, "feature")});
 }
 
+/// The words of an input or a view in each entry.
+std::vector<std::vector<std::string>> words_of(const Batch& batch, const std::string& name) {
+  const auto view = batch.views.find(name);
+  if (view == batch.views.end()) return batch.inputs.at(name).tokens;
+  std::vector<std::vector<std::string>> words;
+  const auto& tokens = batch.inputs.at(view->second.of).tokens;
+  for (std::size_t b = 0; b < tokens.size(); ++b) {
+    const auto entry = static_cast<std::int64_t>(b);
+    const auto first = tokens[b].begin() + view->second.starts[entry].item<std::int64_t>();
+    words.emplace_back(first, first + view->second.lengths[entry].item<std::int64_t>());
+  }
+  return words;
+}
+
 /// The positions of a view: [B, L, D] → [B, longest view, D].
 Input cut(const Input& whole, const PaddedView& view) {
   const std::int64_t B = whole.data.size(0), D = whole.data.size(2);
@@ -104,7 +118,11 @@ Input EncoderImpl::vectors(const Batch& batch, const std::string& name) {
   const auto input = batch.inputs.find(name);
   HEED_CHECK(input != batch.inputs.end(), "model: the batch has no input '{}'", name);
   const auto numbers = numbers_.find(name);
-  Input vectors = (numbers == numbers_.end() ? words_ : numbers->second)->forward(input->second);
+  VectorModel& model = *(numbers == numbers_.end() ? words_ : numbers->second);
+  const std::string partner = model.partner();
+  const bool alone = partner.empty() || partner == name;
+  Input vectors =
+      alone ? model.forward(input->second) : model.forward(input->second, words_of(batch, partner));
   vectors.data = torch::dropout(vectors.data, dropout_, is_training());
   if (!vectors.levels.empty()) return vectors;  // it has other positions than the data
   for (const auto& [sizes, counts] : input->second.levels)

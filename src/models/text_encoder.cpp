@@ -46,9 +46,11 @@ BertConfig read_bert_config(const fs::path& file, const TextEncoderOptions& opti
 struct PackedRuns {
   std::vector<std::int64_t> ids, offsets = {0};
 
-  std::int64_t add(const Pieces& run) {
+  /// A run, and what follows it.
+  std::int64_t add(const Pieces& run, std::span<const std::int64_t> partner = {}) {
     const std::int64_t begin = offsets.back();
     ids.insert(ids.end(), run.ids.begin(), run.ids.end());
+    ids.insert(ids.end(), partner.begin(), partner.end());
     offsets.push_back(static_cast<std::int64_t>(ids.size()));
     return begin;
   }
@@ -76,14 +78,18 @@ TextEncoder::TextEncoder(const fs::path& folder, const TextEncoderOptions& optio
   bert_->load(folder / "model.safetensors");
 }
 
-Tensor TextEncoder::word_vectors(Sentences sentences) {
+Tensor TextEncoder::word_vectors(Sentences sentences, Sentences partners) {
   PackedRuns runs;
   std::vector<std::int64_t> rows, owners;
   std::int64_t words = 0;
-  for (const auto& sentence : sentences) {
-    const auto limit = static_cast<std::size_t>(bert_->config().positions);
-    for (const Pieces& run : tokeniser_.runs(sentence, limit)) {
-      const std::int64_t begin = runs.add(run);
+  const auto positions = static_cast<std::size_t>(bert_->config().positions);
+  for (std::size_t s = 0; s < sentences.size(); ++s) {
+    std::vector<Pieces> asks;
+    if (!partners.empty()) asks = tokeniser_.runs(partners[s], positions / 2);
+    std::span<const std::int64_t> partner;
+    if (!asks.empty()) partner = std::span(asks.front().ids).subspan(1);  // without [CLS]
+    for (const Pieces& run : tokeniser_.runs(sentences[s], positions - partner.size())) {
+      const std::int64_t begin = runs.add(run, partner);
       for (const auto& [from, to] : run.words) {
         for (std::size_t i = from; i < to; ++i) {
           rows.push_back(begin + static_cast<std::int64_t>(i));

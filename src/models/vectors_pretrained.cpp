@@ -20,15 +20,17 @@ using Sentence = std::vector<std::string>;
 /// in [B · L]. An input without levels is one sentence.
 struct BatchSentences {
   std::vector<Sentence> sentences;
+  std::vector<Sentence> partners;  // one a sentence, or none at all
   std::vector<std::int64_t> places;
 
-  explicit BatchSentences(const Padded& words) {
+  explicit BatchSentences(const Padded& words, VectorModel::Partners beside) {
     const std::int64_t longest = words.ids.size(1);
     for (std::size_t b = 0; b < words.tokens.size(); ++b) {
       const Sentence& tokens = words.tokens[b];
       const std::int64_t first = static_cast<std::int64_t>(b) * longest;
       if (words.levels.empty()) {
         add(tokens, 0, static_cast<std::int64_t>(tokens.size()), first);
+        if (!beside.empty()) partners.resize(sentences.size(), beside[b]);
         continue;
       }
       const Tensor sizes = words.levels.front().first[static_cast<std::int64_t>(b)];
@@ -38,6 +40,7 @@ struct BatchSentences {
         add(tokens, begin, size, first + begin);
         begin += size;
       }
+      if (!beside.empty()) partners.resize(sentences.size(), beside[b]);
     }
   }
 
@@ -55,20 +58,39 @@ TextEncoderOptions encoder_options(const VectorsProblem& p) {
           .dropout = tune ? get<double>(p.options, "dropout") : 0};
 }
 
+/// What a sentence is told apart by: its words, and its partner's.
+std::string text_of(const BatchSentences& batch, std::size_t i) {
+  const std::string text = join(batch.sentences[i], " ");
+  return batch.partners.empty() ? text : text + "\n" + join(batch.partners[i], " ");
+}
+
+/// The encoder's partner, where it has one.
+std::string partner_of(const VectorsProblem& p) {
+  const auto& name = get<std::string>(p.options, "partner");
+  std::vector<std::string> names;
+  for (const InputInfo& input : p.info.inputs) names.push_back(input.name);
+  HEED_CHECK(name.empty() || std::ranges::find(names, name) != names.end(),
+             "vectors 'pretrained': partner '{}': the data has no such input; it has {}", name,
+             join(names, ", "));
+  return name;
+}
+
 /// Fixed: every sentence is encoded once in its life, alone, so that its vectors do not depend on
 /// the batch it came in, and kept on disk. Its weights are no part of the run.
 class FrozenVectors : public VectorModel {
  public:
   explicit FrozenVectors(const VectorsProblem& p)
-      : encoder_(vectors_path(p), encoder_options(p)),
+      : partner_(partner_of(p)),
+        encoder_(vectors_path(p), encoder_options(p)),
         cache_(cache_file(p, encoder_.layers()), encoder_.width()) {
     encoder_.eval();
   }
 
-  Input forward(const Padded& words) override {
-    const BatchSentences batch(words);
+  Input forward(const Padded& words) override { return forward(words, {}); }
+  Input forward(const Padded& words, Partners partners) override {
+    const BatchSentences batch(words, partners);
     Tensor flat = torch::zeros({words.ids.numel(), output_dim()});
-    const std::vector<Tensor> features = encode(batch.sentences);
+    const std::vector<Tensor> features = encode(batch);
     for (std::size_t i = 0; i < features.size(); ++i) {
       flat.narrow(0, batch.places[i], features[i].size(0)).copy_(features[i]);
     }
@@ -76,6 +98,7 @@ class FrozenVectors : public VectorModel {
             .lengths = words.lengths,
             .name = ""};
   }
+  std::string partner() const override { return partner_; }
   std::int64_t output_dim() const override { return encoder_.width(); }
 
  private:
@@ -92,32 +115,35 @@ class FrozenVectors : public VectorModel {
     return folder / fmt::format("{:016x}-layer-{}.features", hash, layer);
   }
 
-  std::vector<Tensor> encode(const std::vector<Sentence>& sentences) {
+  std::vector<Tensor> encode(const BatchSentences& batch) {
     std::vector<Tensor> features;
     std::vector<std::size_t> missing;
-    for (const Sentence& sentence : sentences) {
-      features.push_back(cache_.find(join(sentence, " ")));
+    for (std::size_t i = 0; i < batch.sentences.size(); ++i) {
+      features.push_back(cache_.find(text_of(batch, i)));
       if (!features.back().defined()) missing.push_back(features.size() - 1);
     }
     // A sentence a thread: small products gain little from two.
-    at::parallel_for(0, static_cast<std::int64_t>(missing.size()), 1,
-                     [&](std::int64_t begin, std::int64_t end) {
-                       const torch::NoGradGuard fixed;
-                       for (std::int64_t m = begin; m < end; ++m) {
-                         const std::size_t i = missing[static_cast<std::size_t>(m)];
-                         features[i] = encoder_.word_vectors({&sentences[i], 1});
-                       }
-                     });
+    at::parallel_for(
+        0, static_cast<std::int64_t>(missing.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+          const torch::NoGradGuard fixed;
+          for (std::int64_t m = begin; m < end; ++m) {
+            const std::size_t i = missing[static_cast<std::size_t>(m)];
+            const std::size_t asked = batch.partners.empty() ? 0 : 1;
+            features[i] =
+                encoder_.word_vectors({&batch.sentences[i], 1}, {batch.partners.data() + i, asked});
+          }
+        });
     std::vector<FeatureCache::Entry> fresh;
     std::set<std::string> added;  // a sentence may come twice in a batch
     for (const std::size_t i : missing) {
-      const std::string text = join(sentences[i], " ");
+      const std::string text = text_of(batch, i);
       if (added.insert(text).second) fresh.push_back({.text = text, .features = features[i]});
     }
     cache_.add(fresh);
     return features;
   }
 
+  std::string partner_;
   TextEncoder encoder_;
   FeatureCache cache_;
 };
@@ -125,29 +151,32 @@ class FrozenVectors : public VectorModel {
 /// Tuned: its layers train with the task, at train.tune_lr.
 class TunedVectors : public VectorModel {
  public:
-  explicit TunedVectors(const VectorsProblem& p) {
+  explicit TunedVectors(const VectorsProblem& p) : partner_(partner_of(p)) {
     encoder_ = register_module("tuned",
                                std::make_shared<TextEncoder>(vectors_path(p), encoder_options(p)));
   }
 
-  Input forward(const Padded& words) override {
-    const BatchSentences batch(words);
+  Input forward(const Padded& words) override { return forward(words, {}); }
+  Input forward(const Padded& words, Partners partners) override {
+    const BatchSentences batch(words, partners);
     std::vector<std::int64_t> rows;
     for (std::size_t i = 0; i < batch.sentences.size(); ++i) {
       for (std::size_t k = 0; k < batch.sentences[i].size(); ++k) {
         rows.push_back(batch.places[i] + static_cast<std::int64_t>(k));
       }
     }
-    const Tensor vectors = encoder_->word_vectors(batch.sentences);
+    const Tensor vectors = encoder_->word_vectors(batch.sentences, batch.partners);
     const Tensor flat = torch::zeros({words.ids.numel(), output_dim()}, vectors.options())
                             .index_copy(0, torch::tensor(rows, torch::kInt64), vectors);
     return {.data = flat.view({words.ids.size(0), words.ids.size(1), output_dim()}),
             .lengths = words.lengths,
             .name = ""};
   }
+  std::string partner() const override { return partner_; }
   std::int64_t output_dim() const override { return encoder_->width(); }
 
  private:
+  std::string partner_;
   std::shared_ptr<TextEncoder> encoder_;
 };
 
@@ -177,6 +206,10 @@ PartInfo pretrained_vectors() {
                    .doc = "inside it, where it is tuned",
                    .min = 0,
                    .max = 0.95},
+                  {.name = "partner",
+                   .fallback = std::string(),
+                   .doc = "an input that each text is read together with, so that its words know "
+                          "it, as \"target\" of aspects; empty = none"},
                   {.name = "cache",
                    .fallback = std::string(),
                    .doc = "folder for the vectors of a fixed one; empty = ~/.cache/heed, or none"}},

@@ -2,6 +2,7 @@
 
 #include "heed/models/bert.hpp"
 #include "heed/models/config.hpp"
+#include "heed/models/encoder.hpp"
 #include "heed/models/feature.hpp"
 #include "heed/models/task_model.hpp"
 #include "models/feature_cache.hpp"
@@ -109,6 +110,60 @@ TEST(PretrainedVectors, AreTheEncodersWithPaddingZero) {
     EXPECT_TRUE(torch::allclose(out[1][0], rows[3], 0, 1e-5)) << tune;
     EXPECT_TRUE(torch::equal(out[1].slice(0, 1), torch::zeros({2, 8}))) << tune;
   }
+}
+
+TEST(PretrainedVectors, WordsKnowThePartnerTheyAreReadWith) {
+  const TinyModel tiny;
+  const Scratch scratch;
+  Making making;
+  making.info.inputs = {{.name = "text"}, {.name = "target"}};
+  const std::vector<Words> texts = {{"a", "b", "ce"}, {"d"}}, asked = {{"b"}, {"a", "c"}};
+  // A partner stands behind the text like more of it: [CLS] text [SEP] partner [SEP].
+  TextEncoder encoder(tiny.folder());
+  encoder.eval();
+  const Tensor rows = encoder.word_vectors(texts, asked);
+  EXPECT_EQ(rows.size(0), 4);
+  EXPECT_FALSE(torch::allclose(rows, encoder.word_vectors(texts), 0, 1e-3));
+  EXPECT_FALSE(torch::allclose(rows[3], encoder.word_vectors(texts, texts)[3], 0, 1e-3));
+  for (const bool tune : {false, true}) {
+    Options options = pretrained(tiny, scratch.folder().string(), tune);
+    options["partner"] = std::string("target");
+    const auto model = making.make("pretrained", options);
+    model->eval();
+    EXPECT_EQ(model->partner(), "target");
+    for (int time = 0; time < 2; ++time) {  // computed, then from the cache
+      const Tensor out = model->forward(making.padded(texts), asked).data;
+      EXPECT_TRUE(torch::allclose(out[0], rows.slice(0, 0, 3), 0, 1e-5)) << tune;
+      EXPECT_TRUE(torch::allclose(out[1][0], rows[3], 0, 1e-5)) << tune;
+    }
+    const Tensor other = model->forward(making.padded(texts), texts).data;
+    EXPECT_FALSE(torch::allclose(other[0], rows.slice(0, 0, 3), 0, 1e-3)) << tune;
+  }
+  Options wrong = pretrained(tiny, "none");
+  wrong["partner"] = std::string("targte");
+  expect_parts(message_of([&] { making.make("pretrained", wrong); }), {"'targte'", "text, target"});
+}
+
+TEST(PretrainedVectors, APartnerMayBeAViewOfTheText) {
+  const TinyModel tiny;
+  Making making;
+  making.info.inputs = {{.name = "text"}, {.name = "target"}};
+  Options options = pretrained(tiny, "none");
+  options["partner"] = std::string("target");
+  making.config.feature.vectors = {"pretrained", options};
+  making.config.feature.model = "embedding";
+  making.config.feature.dropout = 0;
+  std::vector<Example> examples = {{.id = "1", .inputs = {{"text", {"a", "b", "c"}}}, .label = ""}};
+  examples[0].views["target"] = {.of = "text", .begin = 1, .end = 3};
+  const std::size_t index = 0;
+  Encoder encoder(making.config, making.info, std::vector<std::string>{"text", "target"});
+  encoder->eval();
+  const Batch batch = collate(examples, {&index, 1}, making.info);
+  TextEncoder plain(tiny.folder());
+  plain.eval();
+  const std::vector<Words> texts = {{"a", "b", "c"}}, asked = {{"b", "c"}};
+  EXPECT_TRUE(torch::allclose(encoder->vectors(batch, "text").data[0],
+                              plain.word_vectors(texts, asked), 0, 1e-5));
 }
 
 TEST(PretrainedVectors, AFixedOneIsNoPartOfTheRunAndATunedOneIs) {

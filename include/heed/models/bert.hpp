@@ -81,8 +81,9 @@ class TextEncoder : public torch::nn::Module {
 
   /// A vector a word, [words of all sentences, width], in order: the mean of its pieces after the
   /// last layer kept. A sentence longer than the model's positions is encoded in runs of whole
-  /// words.
-  Tensor word_vectors(Sentences sentences);
+  /// words. Where there are partners, one a sentence, each run is followed by its partner, which
+  /// has no vectors of its own, and of which at most half of the positions are read.
+  Tensor word_vectors(Sentences sentences, Sentences partners = {});
 
   /// As sentence-transformers: the mean of the last layer's pieces, [CLS] and [SEP] included, at
   /// length 1; [sentences, width]. What is beyond the first `pieces` of a sentence is left out.

@@ -1,6 +1,10 @@
 #pragma once
 #include <torch/nn/module.h>
 
+#include <span>
+#include <string>
+#include <vector>
+
 #include "heed/attention/registry.hpp"
 #include "heed/attention/tensor.hpp"
 #include "heed/data/batches.hpp"
@@ -23,7 +27,14 @@ struct VectorsProblem {
 /// become patches); positions past an entry's length hold anything finite.
 class VectorModel : public torch::nn::Module {
  public:
+  /// The words of an entry's partner, see below.
+  using Partners = std::span<const std::vector<std::string>>;
+
   virtual Input forward(const Padded& input) = 0;
+  /// The input whose words each text is read together with; empty: each is read alone.
+  virtual std::string partner() const { return ""; }
+  /// Of a model with a partner: the same, with the partner's words of each entry.
+  virtual Input forward(const Padded& input, Partners /*partners*/) { return forward(input); }
   virtual std::int64_t output_dim() const = 0;
 };
 
