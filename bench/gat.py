@@ -5,7 +5,7 @@
 The peer: eager PyTorch, row-normalised dense features, gather / scatter attention over edges, torch.optim.Adam. The
 model, sizes, dropout and learning rate are those of examples/cora. An epoch is one step over the whole graph. The peer
 is timed by its own processor time, heed by the clock on the wall: on a busy machine the ratio is too low, never too
-high. Least of all epochs. Prints one JSON row.
+high. Least of all epochs, and the peak memory of both. Prints one JSON row.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from heed_epoch import least_epoch
+from heed_epoch import least_epoch, peak_mb
 from torch import nn
 
 
@@ -86,9 +86,11 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--epochs", type=int, default=200)
     args = parser.parse_args()
-    ours, theirs = least_epoch("cora", args.folder.resolve(), args.epochs), peer_epoch(args.folder, args.epochs)
+    ours, our_mb = least_epoch("cora", args.folder.resolve(), args.epochs)
+    theirs = peer_epoch(args.folder, args.epochs)
     row = {"case": "GAT epoch, Cora", "heed_ms": round(1e3 * ours, 2), "peer_ms": round(1e3 * theirs, 2)}
-    print(json.dumps(row | {"ratio": round(theirs / ours, 2)}))
+    row |= {"ratio": round(theirs / ours, 2), "heed_mb": round(our_mb), "peer_mb": round(peak_mb())}
+    print(json.dumps(row))
 
 
 if __name__ == "__main__":

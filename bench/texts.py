@@ -12,7 +12,6 @@ import argparse
 import collections
 import csv
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from heed_epoch import least_epoch
+from heed_epoch import least_epoch, peak_mb
 from torch import nn
 
 WIDTH = 100  # of the word vectors
@@ -173,7 +172,7 @@ def peer_epochs(kind, path, epochs):
             F.cross_entropy(model(parts), targets[chosen]).backward()
             adam.step()
         best = min(best, time.perf_counter() - start)
-    return best
+    return best, peak_mb()
 
 
 def heed_epochs(kind, path, epochs):
@@ -196,9 +195,7 @@ def main():
     args = parser.parse_args()
     path = args.data.resolve()
     if args.side:
-        seconds = (heed_epochs if args.side == "heed" else peer_epochs)(args.kind, path, args.epochs)
-        who = resource.RUSAGE_CHILDREN if args.side == "heed" else resource.RUSAGE_SELF
-        print(json.dumps([seconds, resource.getrusage(who).ru_maxrss / 1024]))
+        print(json.dumps((heed_epochs if args.side == "heed" else peer_epochs)(args.kind, path, args.epochs)))
         return
     best = {"heed": [float("inf"), 0.0], "peer": [float("inf"), 0.0]}
     for _ in range(args.turns):

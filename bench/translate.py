@@ -4,7 +4,8 @@
 
 The peer is eager PyTorch: shuffled padded batches, torch.optim.Adam, torch.nn's own layers, the same sizes, batch and
 precision; its GRU decoder attends a step at a time with input feeding, as Bahdanau et al. have it. Both learn from the
-same lines, in words. Prints one JSON row: seconds an epoch and target words a second of both, and the ratio.
+same lines, in words. Prints one JSON row: seconds an epoch, target words a second and peak memory of both, and the
+ratio.
 """
 
 import argparse
@@ -13,13 +14,13 @@ import csv
 import json
 import math
 import random
-import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from heed_epoch import peak_mb, run_measured
 from torch import nn
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -153,8 +154,8 @@ def heed_epoch(kind, rows, threads):
         config = Path(folder, "config.toml")
         config.write_text(TASK + CONFIGS[kind].format())
         command = [ROOT / "build" / "heed", "train", config, "--out", f"{folder}/run", "--threads", str(threads)]
-        subprocess.run([*command, "--json"], check=True, capture_output=True)
-        return json.loads(Path(folder, "run", "metrics.jsonl").read_text().splitlines()[0])["seconds"]
+        memory = run_measured([*command, "--quiet"])
+        return json.loads(Path(folder, "run", "metrics.jsonl").read_text().splitlines()[0])["seconds"], memory
 
 
 def main():
@@ -170,7 +171,7 @@ def main():
         rows = [(row["en"].split(), row["de"].split()) for row in table]
     rows = rows[: args.limit or None]
     words = sum(len(target) + 1 for _, target in rows)
-    ours, peer = heed_epoch(args.model, rows, args.threads), peer_epoch(args.model, rows)
+    (ours, our_mb), peer = heed_epoch(args.model, rows, args.threads), peer_epoch(args.model, rows)
     print(
         json.dumps(
             {
@@ -180,6 +181,8 @@ def main():
                 "heed_words_per_second": round(words / ours),
                 "peer_words_per_second": round(words / peer),
                 "ratio": round(peer / ours, 2),
+                "heed_mb": round(our_mb),
+                "peer_mb": round(peak_mb()),
             }
         )
     )

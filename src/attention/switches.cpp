@@ -100,6 +100,10 @@ std::vector<PartInfo> queries() {
                    {.name = "new_values",
                     .fallback = false,
                     .doc = "a projection of the values of its own for every hop"},
+                   {.name = "tied",
+                    .fallback = false,
+                    .doc = "a projection of its own for every hop gives its values, which are the "
+                           "next hop's keys"},
                    {.name = "carry",
                     .fallback = false,
                     .doc = "the last context is added to the query it answers: what earlier looks "

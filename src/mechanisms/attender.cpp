@@ -1,5 +1,7 @@
 #include "heed/mechanisms/attender.hpp"
 
+#include <torch/nn/init.h>
+
 #include "heed/attention/align.hpp"
 #include "heed/base/error.hpp"
 
@@ -117,10 +119,23 @@ void AttenderImpl::make_hops(const Options& options, std::int64_t query_dim, std
   HEED_CHECK(!carry_ || query_dim == output_dim_,
              "queries 'multi-hop': carry adds a query and a context; they are {} and {} wide",
              query_dim, output_dim_);
+  tied_ = get<bool>(options, "tied");
+  const bool new_keys = get<bool>(options, "new_keys"),
+             new_values = get<bool>(options, "new_values");
+  HEED_CHECK(!tied_ || (key_dim == output_dim_ && !new_keys && !new_values),
+             "queries 'multi-hop': tied makes the values of a hop the keys of the next: they are "
+             "{} and {} wide and must agree, and new_keys and new_values must be false",
+             output_dim_, key_dim);
   for (std::int64_t hop = 1; hop <= hops_; ++hop) {
-    if (get<bool>(options, "new_keys"))
+    if (tied_) {  // as separate embeddings would be: what matched before a projection still does
+      hop_values_.push_back(
+          register_module(fmt::format("W_{}", hop),
+                          Linear(torch::nn::LinearOptions(key_dim, key_dim).bias(false))));
+      torch::nn::init::orthogonal_(hop_values_.back()->weight);
+    }
+    if (new_keys)
       hop_keys_.push_back(register_module(fmt::format("W_K{}", hop), Linear(key_dim, key_dim)));
-    if (get<bool>(options, "new_values"))
+    if (new_values)
       hop_values_.push_back(
           register_module(fmt::format("W_V{}", hop), Linear(output_dim_, output_dim_)));
   }
@@ -159,6 +174,7 @@ Tensor AttenderImpl::attend(const Asking& given, const TraceSlot& slot) {
     if (hop > 0) query = next_query(query, context);
     if (!hop_keys_.empty())
       asking.keys.data = hop_keys_[static_cast<std::size_t>(hop)]->forward(keys.data);
+    if (tied_ && hop > 0) asking.keys.data = asking.values;
     if (!hop_values_.empty())
       asking.values = hop_values_[static_cast<std::size_t>(hop)]->forward(values);
     context = look(asking, slot[fmt::format("hop {}", hop + 1)]);

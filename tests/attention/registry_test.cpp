@@ -12,7 +12,8 @@ const std::map<Group, std::string> kDesign = {
     {Group::score,
      "dot scaled-dot general biased-general activated-general low-rank-bilinear additive "
      "similarity location"},
-    {Group::align, "soft sparsemax entmax15 entmax sigmoid top-k hard local-m local-p reinforced"},
+    {Group::align,
+     "soft sparsemax entmax15 entmax sigmoid stick-breaking top-k hard local-m local-p reinforced"},
     {Group::dimensionality, "single multi"},
     {Group::query, "basic specialised self"},
     {Group::queries, "singular multi-head multi-hop capsule"},

@@ -136,6 +136,19 @@ TEST(MultiHop, EachLookGuidesTheNext) {
   expect_near(gru(), soft(q, gru.keys.data));
 }
 
+TEST(MultiHop, TiedValuesAreTheKeysOfTheNextLook) {
+  Asked tied(PartSpec{"multi-hop", {{"hops", std::int64_t{2}}, {"tied", true}, {"carry", true}}});
+  const auto projected = [&](const std::string& name) {
+    return torch::matmul(tied.keys.data, tied.parameter(name + ".weight").t());
+  };
+  const auto look = [](const Tensor& query, const Tensor& K, const Tensor& V) {
+    return (torch::softmax(torch::matmul(K, query.unsqueeze(-1)), 1) * V).sum(1);
+  };
+  const Tensor next = tied.query + look(tied.query, tied.keys.data, projected("W_1"));
+  expect_near(tied(), next + look(next, projected("W_1"), projected("W_2")));
+  EXPECT_THROW(Asked(PartSpec{"multi-hop", {{"tied", true}, {"new_keys", true}}}), InputError);
+}
+
 TEST(MultiHop, NamesItsLooks) {
   Asked asked(PartSpec{"multi-hop", {{"hops", std::int64_t{3}}}});
   Trace trace = Trace::recording();

@@ -73,6 +73,24 @@ def test_top_k_and_hard_equal_dense_formulas():
     torch.testing.assert_close(best.logp, logp.float(), atol=1e-6, rtol=1e-6)
 
 
+def test_stick_breaking_gives_each_key_a_share_of_what_later_ones_left():
+    q, k, v = (t.requires_grad_() for t in inputs(seed=6))
+    b = torch.tensor([-1.0, 0.5, -3.0], dtype=F64, requires_grad=True)
+    keep = torch.rand(2, 1, 1, 130, generator=torch.Generator().manual_seed(4)) < 0.7
+    ours = heed.attend(q, k, v, align="stick-breaking", params={"beta": b}, mask=keep)
+    share = torch.sigmoid(q @ k.mT / 4 + b.view(3, 1, 1)) * keep
+    left, weights = torch.ones_like(share[..., 0]), []
+    for place in reversed(range(130)):
+        weights.insert(0, share[..., place] * left)
+        left = left * (1 - share[..., place])
+    theirs = torch.stack(weights, -1) @ v
+    torch.testing.assert_close(ours, theirs)
+    for a, c in zip(
+        torch.autograd.grad(ours.square().sum(), (q, k, v, b)), torch.autograd.grad(theirs.square().sum(), (q, k, v, b))
+    ):
+        torch.testing.assert_close(a, c)
+
+
 def test_samples_follow_the_softmax():
     q, k = torch.zeros(1, 1, 1, 4), torch.randn(1, 1, 5, 4, generator=torch.Generator().manual_seed(2))
     q[..., :] = 0.7

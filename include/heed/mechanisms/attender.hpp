@@ -49,6 +49,7 @@ class AttenderImpl : public torch::nn::Module {
   torch::nn::GRUCell gru_update_{nullptr};
   std::vector<torch::nn::Linear> hop_keys_;    // empty: the keys stay
   std::vector<torch::nn::Linear> hop_values_;  // empty: the values stay
+  bool tied_ = false;                          // the values of a hop are the keys of the next
   bool carry_ = false;
   bool counts_places_ = false;  // the position counts from the first of the given keys
 };
