@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <stdexcept>
 #if defined(__x86_64__) && defined(__linux__)
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -34,17 +35,23 @@ constexpr NamedTarget kTargets[] = {{"amx", HWY_AVX3, Extra::tiles},
 
 bool tiles_assumed = false;
 
-/// Linux keeps the tiles of a process only after it has asked for that.
-bool may_use_tiles() {
 #if defined(__x86_64__) && defined(__linux__)
+bool ask_for_tiles() {
+  constexpr unsigned kTile = 1u << 24, kBFloat16 = 1u << 22;  // AMX-TILE, AMX-BF16 of leaf 7, EDX
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool there = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0;
+  if (!there || (d & (kTile | kBFloat16)) != (kTile | kBFloat16)) return false;
+  // Linux keeps the tiles of a process only after it has asked for that, and says so if it cannot.
   constexpr long kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  static const bool granted = __builtin_cpu_supports("amx-tile") &&
-                              __builtin_cpu_supports("amx-bf16") &&
-                              syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
-  return granted || tiles_assumed;
+  return syscall(SYS_arch_prctl, kRequest, kTileData) == 0;
+}
 #else
-  return false;
+bool ask_for_tiles() { return false; }
 #endif
+
+bool may_use_tiles() {
+  static const bool granted = ask_for_tiles();
+  return granted || tiles_assumed;
 }
 
 bool has([[maybe_unused]] Extra extra) {
