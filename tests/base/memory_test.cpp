@@ -11,10 +11,11 @@ TEST(PeakMemory, RisesWithWhatIsHeldAndDoesNotFall) {
   const std::uint64_t before = peak_memory();
   EXPECT_GT(before, 0u);
   constexpr std::size_t kBytes = 96u << 20;
-  { std::vector<char>(kBytes, 1).back() = 2; }
+  // More than other tests of this process have held: their memory is free by now, their peak stays.
+  { EXPECT_EQ(std::vector<char>(before + kBytes, 1)[before], 1); }
   const std::uint64_t after = peak_memory();
   EXPECT_GT(after, before + kBytes / 2);
-  EXPECT_LT(after, before + 2 * kBytes);
+  EXPECT_LT(after, 2 * before + 2 * kBytes);
 }
 
 TEST(AvailableMemory, IsKnownAndMayBeGiven) {
