@@ -76,12 +76,16 @@ const NamedTarget& best() {
 
 const NamedTarget* forced = nullptr;  // null: the best
 
+std::atomic<bool> pairs_in_use{false};  // kept: to look for a target costs more than small problems
+
 const NamedTarget& in_use() { return forced == nullptr ? best() : *forced; }
 
 void force(const NamedTarget* target) {
   hwy::GetChosenTarget().Update(target == nullptr ? hwy::SupportedTargets() : target->bit);
   forced = target;
-  tiles_in_use.store(in_use().extra == Extra::tiles, std::memory_order_relaxed);
+  const Extra extra = in_use().extra;
+  pairs_in_use.store(extra >= Extra::pairs, std::memory_order_relaxed);
+  tiles_in_use.store(extra == Extra::tiles, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -123,7 +127,7 @@ std::string simd_target() {
 
 bool pair_products() {
   apply_simd_environment();
-  return in_use().extra >= Extra::pairs;
+  return pairs_in_use.load(std::memory_order_relaxed);
 }
 
 void assume_tiles() {
