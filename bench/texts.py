@@ -5,7 +5,8 @@
 
 The peer: eager PyTorch, torch.nn's own layers, shuffled padded batches, frozen word vectors of the same width, torch.optim.Adam;
 sizes, dropout, batch and learning rate are those of examples/semeval-lcr-rot and examples/movies-han. Epochs of the two take
-turns, the least of each counts, and peak memory is that of a process of its own. Prints one JSON row.
+turns, the least of each counts, and peak memory is that of a process of its own. Both learn from the same rows with the same word
+vectors (build/vectors/glove.safetensors), and are validated on the same others after each epoch, outside the time. Prints one JSON row.
 """
 
 import argparse
@@ -14,12 +15,13 @@ import csv
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from heed_epoch import least_epoch, peak_mb
+from heed_epoch import ROOT, epochs_of, peak_mb
 from torch import nn
 
 WIDTH = 100  # of the word vectors
@@ -113,24 +115,56 @@ class Han(nn.Module):
         return self.out(F.dropout(whole, 0.3, self.training))
 
 
+def split_rows(kind, path, folder):
+    """The training part as two files that both sides read: what is learned from, and what is validated on."""
+    lines = path.read_text().splitlines()
+    if kind == "lcr-rot":
+        head, rows = lines[0], [line for line in lines[1:] if line.endswith("\ttrain")]
+        parts = {"train": [row for i, row in enumerate(rows) if i % 10], "val": rows[::10]}
+        parts = {part: [head, *chosen] for part, chosen in parts.items()}
+    else:
+        parts = {part: [line for line in lines if json.loads(line)["split"] == part] for part in ("train", "val")}
+    for part, chosen in parts.items():
+        (folder / f"{part}{path.suffix}").write_text("\n".join(chosen) + "\n")
+
+
 def read_aspects(path):
-    rows = [
-        row for row in csv.DictReader(path.open(), delimiter="\t", quoting=csv.QUOTE_NONE) if row["split"] == "train"
-    ]
+    rows = list(csv.DictReader(path.open(), delimiter="\t", quoting=csv.QUOTE_NONE))
     return [[row[name].lower().split() for name in ("left", "target", "right")] for row in rows], [
         r["label"] for r in rows
     ]
 
 
 def read_documents(path):
-    rows = [row for row in map(json.loads, path.open()) if row["split"] == "train"]
+    rows = list(map(json.loads, path.open()))
     return [[[sentence.lower().split() for sentence in row["sentences"]]] for row in rows], [
         row["label"] for row in rows
     ]
 
 
+def published_vectors(table):
+    """Rows for the words of `table`, from the vectors that heed was given; small random numbers where they lack a word."""
+    with (ROOT / "build" / "vectors" / "glove.safetensors").open("rb") as file:
+        head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        begin = file.tell()
+
+        def part(name):
+            first, last = head[name]["data_offsets"]
+            file.seek(begin + first)
+            return file.read(last - first)
+
+        places = {word: i for i, word in enumerate(part("words").decode().splitlines())}
+        vectors = torch.frombuffer(bytearray(part("vectors")), dtype=torch.float32).view(-1, WIDTH)
+    rows = torch.empty(len(table) + 1, WIDTH).uniform_(-0.25, 0.25)
+    rows[0] = 0
+    for word, row in table.items():
+        if word in places:
+            rows[row] = vectors[places[word]]
+    return rows
+
+
 def number(thing, table):
-    return [number(x, table) for x in thing] if isinstance(thing, list) else table[thing]
+    return [number(x, table) for x in thing] if isinstance(thing, list) else table.get(thing, 1)
 
 
 def words_of(thing):
@@ -150,38 +184,49 @@ def padded(rows):
     return torch.tensor([row + [0] * (longest - len(row)) for row in rows])
 
 
-def peer_epochs(kind, path, epochs):
+def peer_epochs(kind, folder, epochs):
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    texts, labels = (read_aspects if kind == "lcr-rot" else read_documents)(path)
-    counts = collections.Counter(words_of(texts))
-    table = {word: i + 1 for i, word in enumerate(counts)}
+    suffix, read = (".tsv", read_aspects) if kind == "lcr-rot" else (".jsonl", read_documents)
+    (texts, labels), (held, answers) = (read(folder / f"{part}{suffix}") for part in ("train", "val"))
+    table = {word: i + 2 for i, word in enumerate(collections.Counter(words_of([texts, held])))}  # 1: unknown
     classes = {label: i for i, label in enumerate(sorted(set(labels)))}
-    texts = number(texts, table)
-    targets = torch.tensor([classes[label] for label in labels])
-    model = (LcrRot if kind == "lcr-rot" else Han)(len(table) + 1, len(classes))
+    texts, held = number(texts, table), number(held, table)
+    targets, answers = (torch.tensor([classes[label] for label in each]) for each in (labels, answers))
+    model = (LcrRot if kind == "lcr-rot" else Han)(len(table) + 2, len(classes))
+    model.words.weight.data.copy_(published_vectors({"": 1} | table))
     batch = 32 if kind == "lcr-rot" else 16
-    adam = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=0.001)
-    best = float("inf")
+    decay = 0.0001 if kind == "lcr-rot" else 0
+    adam = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=0.001, weight_decay=decay)
+
+    def parts_of(rows):
+        return [padded([row[part] for row in rows]) for part in range(len(rows[0]))]
+
+    best, right = float("inf"), 0.0
     for _ in range(epochs):
         start = time.perf_counter()
         order = torch.randperm(len(texts))
         for chosen in order.split(batch):
-            parts = [padded([texts[i][part] for i in chosen.tolist()]) for part in range(len(texts[0]))]
             adam.zero_grad()
-            F.cross_entropy(model(parts), targets[chosen]).backward()
+            F.cross_entropy(model(parts_of([texts[i] for i in chosen.tolist()])), targets[chosen]).backward()
             adam.step()
         best = min(best, time.perf_counter() - start)
-    return best, peak_mb()
+        model.eval()
+        with torch.no_grad():
+            said = [model(parts_of(held[i : i + batch])).argmax(1) for i in range(0, len(held), batch)]
+        right = max(right, (torch.cat(said) == answers).float().mean().item())
+        model.train()
+    return {"seconds": best, "mb": peak_mb(), "validation": right}
 
 
-def heed_epochs(kind, path, epochs):
-    return least_epoch("semeval-lcr-rot" if kind == "lcr-rot" else "movies-han", path, epochs)
+def heed_epochs(kind, folder, epochs):
+    example, suffix = ("semeval-lcr-rot", ".tsv") if kind == "lcr-rot" else ("movies-han", ".jsonl")
+    return epochs_of(example, {part: folder / f"{part}{suffix}" for part in ("train", "val")}, epochs, "accuracy")
 
 
-def measured(side, kind, path, epochs):
-    """The least epoch in seconds and the peak memory in MB, of a process of its own."""
-    call = [sys.executable, __file__, kind, path, "--epochs", str(epochs), "--side", side]
+def measured(side, kind, folder, epochs):
+    """What a process of its own says of so many epochs."""
+    call = [sys.executable, __file__, kind, folder, "--epochs", str(epochs), "--side", side]
     return json.loads(subprocess.run(call, check=True, capture_output=True, text=True).stdout)
 
 
@@ -193,23 +238,21 @@ def main():
     parser.add_argument("--turns", type=int, default=2, help="how often the two take turns")
     parser.add_argument("--side", choices=["heed", "peer"], help=argparse.SUPPRESS)
     args = parser.parse_args()
-    path = args.data.resolve()
     if args.side:
-        print(json.dumps((heed_epochs if args.side == "heed" else peer_epochs)(args.kind, path, args.epochs)))
+        print(json.dumps((heed_epochs if args.side == "heed" else peer_epochs)(args.kind, args.data, args.epochs)))
         return
-    best = {"heed": [float("inf"), 0.0], "peer": [float("inf"), 0.0]}
-    for _ in range(args.turns):
-        for side, (seconds, memory) in best.items():
-            now, used = measured(side, args.kind, path, args.epochs)
-            best[side] = [min(seconds, now), max(memory, used)]
-    (ours, our_mb), (theirs, their_mb) = best["heed"], best["peer"]
-    row = {
-        "case": f"{args.kind} epoch",
-        "heed_s": round(ours, 2),
-        "peer_s": round(theirs, 2),
-        "ratio": round(theirs / ours, 2),
-    }
-    print(json.dumps(row | {"heed_mb": round(our_mb), "peer_mb": round(their_mb)}))
+    turns = {"heed": [], "peer": []}
+    with tempfile.TemporaryDirectory() as scratch:
+        split_rows(args.kind, args.data.resolve(), Path(scratch))
+        for _ in range(args.turns):
+            for side, seen in turns.items():
+                seen.append(measured(side, args.kind, scratch, args.epochs))
+    row = {"case": f"{args.kind}, {args.epochs} epochs"}
+    for side, seen in turns.items():
+        row[f"{side}_s"] = round(min(turn["seconds"] for turn in seen), 2)
+        row[f"{side}_mb"] = round(max(turn["mb"] for turn in seen))
+        row[f"{side}_validation"] = round(max(turn["validation"] for turn in seen), 4)
+    print(json.dumps(row | {"ratio": round(row["peer_s"] / row["heed_s"], 2)}))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@
 
 The peer is eager PyTorch: shuffled padded batches, torch.optim.Adam, torch.nn's own layers, the same sizes, batch and
 precision; its GRU decoder attends a step at a time with input feeding, as Bahdanau et al. have it. Both learn from the
-same lines, in words. Prints one JSON row: seconds an epoch, target words a second and peak memory of both, and the
-ratio.
+same lines, in words, and are validated on the same others (loss a word, without smoothing). Prints one JSON row: seconds of the
+quickest epoch, target words a second, peak memory and the best validation loss of both, and the ratio.
 """
 
 import argparse
@@ -58,7 +58,8 @@ train = "train.tsv"
 val = "val.tsv"
 min_count = 2
 [train]
-epochs = 1
+epochs = {epochs}
+patience = 0
 batch = 128
 optimiser = "adam"
 lr = 0.001
@@ -116,62 +117,83 @@ class Gru(nn.Module):
         return torch.stack(logits, 1)
 
 
-def numbered(sentences):
+def word_table(sentences):
     counts = collections.Counter(word for words in sentences for word in words)
-    table = {word: i + 4 for i, word in enumerate(w for w, n in counts.most_common() if n >= 2)}
-    return [[table.get(word, UNKNOWN) for word in words] for words in sentences], len(table) + 4
+    return {word: i + 4 for i, word in enumerate(w for w, n in counts.most_common() if n >= 2)}
 
 
 def padded(rows):
     return nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=PAD)
 
 
-def peer_epoch(kind, rows):
+def peer_epochs(kind, rows, held, epochs):
     torch.manual_seed(1)
-    (source, sources), (target, targets) = (numbered(side) for side in zip(*rows))
-    model = {"transformer": Transformer, "gru": Gru}[kind](sources, targets)
+    tables = [word_table(side) for side in zip(*rows)]
+    rows, held = (
+        [[[table.get(word, UNKNOWN) for word in words] for words, table in zip(row, tables)] for row in part]
+        for part in (rows, held)
+    )
+    model = {"transformer": Transformer, "gru": Gru}[kind](*(len(table) + 4 for table in tables))
     adam = torch.optim.Adam(model.parameters(), lr=0.001)
-    order = list(range(len(rows)))
-    random.Random(1).shuffle(order)
-    start = time.perf_counter()
-    for i in range(0, len(order), 128):
-        chosen = order[i : i + 128]
-        words = padded([[BEGIN, *target[j], END] for j in chosen])
-        logits = model(padded([source[j] for j in chosen]), words[:, :-1])
-        loss = F.cross_entropy(logits.flatten(0, 1), words[:, 1:].flatten(), ignore_index=PAD, label_smoothing=0.1)
-        adam.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
-        adam.step()
-    return time.perf_counter() - start
+
+    def loss_of(chosen, **options):
+        words = padded([[BEGIN, *target, END] for _, target in chosen])
+        logits = model(padded([source for source, _ in chosen]), words[:, :-1])
+        return F.cross_entropy(logits.flatten(0, 1), words[:, 1:].flatten(), ignore_index=PAD, **options)
+
+    best, loss = math.inf, math.inf
+    for epoch in range(epochs):
+        order = list(range(len(rows)))
+        random.Random(epoch).shuffle(order)
+        start = time.perf_counter()
+        for i in range(0, len(order), 128):
+            adam.zero_grad()
+            loss_of([rows[j] for j in order[i : i + 128]], label_smoothing=0.1).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+            adam.step()
+        best = min(best, time.perf_counter() - start)
+        model.eval()
+        with torch.no_grad():
+            words = sum(len(target) + 1 for _, target in held)
+            parts = [held[i : i + 128] for i in range(0, len(held), 128)]
+            loss = min(loss, sum(loss_of(part, reduction="sum").item() for part in parts) / words)
+        model.train()
+    return best, peak_mb(), loss
 
 
-def heed_epoch(kind, rows, threads):
+def heed_epochs(kind, rows, held, epochs, threads):
     with tempfile.TemporaryDirectory() as folder:
-        for name, part in (("train", rows), ("val", rows[:100])):
+        for name, part in (("train", rows), ("val", held)):
             lines = ["text\ttarget", *("\t".join(map(" ".join, row)) for row in part)]
             Path(folder, f"{name}.tsv").write_text("\n".join(lines) + "\n")
         config = Path(folder, "config.toml")
-        config.write_text(TASK + CONFIGS[kind].format())
+        config.write_text((TASK + CONFIGS[kind]).format(epochs=epochs))
         command = [ROOT / "build" / "heed", "train", config, "--out", f"{folder}/run", "--threads", str(threads)]
         memory = run_measured([*command, "--quiet"])
-        return json.loads(Path(folder, "run", "metrics.jsonl").read_text().splitlines()[0])["seconds"], memory
+        lines = [json.loads(line) for line in Path(folder, "run", "metrics.jsonl").read_text().splitlines()]
+    passed = [line for line in lines if "epoch" in line]
+    return min(line["seconds"] for line in passed), memory, min(line["val_loss"] for line in passed)
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="the folder with train.tok.tsv of Multi30k")
     parser.add_argument("--model", choices=CONFIGS, default="transformer")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--limit", type=int, default=0, help="sentences; 0 = all")
+    parser.add_argument("--epochs", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    with open(args.data / "train.tok.tsv", encoding="utf-8") as file:
-        table = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-        rows = [(row["en"].split(), row["de"].split()) for row in table]
-    rows = rows[: args.limit or None]
+
+    def read(part):
+        with open(args.data / f"{part}.tok.tsv", encoding="utf-8") as file:
+            table = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+            return [(row["en"].split(), row["de"].split()) for row in table]
+
+    rows, held = read("train")[: args.limit or None], read("val")[:200]
     words = sum(len(target) + 1 for _, target in rows)
-    (ours, our_mb), peer = heed_epoch(args.model, rows, args.threads), peer_epoch(args.model, rows)
+    ours, our_mb, our_loss = heed_epochs(args.model, rows, held, args.epochs, args.threads)
+    peer, peer_mb, peer_loss = peer_epochs(args.model, rows, held, args.epochs)
     print(
         json.dumps(
             {
@@ -182,7 +204,9 @@ def main():
                 "peer_words_per_second": round(words / peer),
                 "ratio": round(peer / ours, 2),
                 "heed_mb": round(our_mb),
-                "peer_mb": round(peak_mb()),
+                "peer_mb": round(peer_mb),
+                "heed_validation_loss": round(our_loss, 3),
+                "peer_validation_loss": round(peer_loss, 3),
             }
         )
     )

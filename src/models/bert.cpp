@@ -99,7 +99,7 @@ Bert::Bert(const BertConfig& config) : config_(config) {
              "bert: width {} is not divisible by {} heads", config.width, config.heads);
   words_ = torch::zeros({config.vocabulary, config.width});
   places_ = torch::zeros({config.positions, config.width});
-  kind_ = torch::zeros({config.width});
+  kinds_ = torch::zeros({2, config.width});
   norm_ = register_module("norm", bert_norm(config));
   for (std::int64_t l = 0; l < config.layers; ++l) {
     layers_.push_back(
@@ -107,9 +107,10 @@ Bert::Bert(const BertConfig& config) : config_(config) {
   }
 }
 
-std::vector<Tensor> Bert::forward(const Tensor& ids, const Tensor& offsets) {
+std::vector<Tensor> Bert::forward(const Tensor& ids, const Tensor& offsets, const Tensor& kinds) {
   const Tensor places = places_in_sequences(offsets, ids.size(0));
-  const Tensor x = (words_.index_select(0, ids) + places_.index_select(0, places) + kind_)
+  const Tensor kind = kinds.defined() ? kinds_.index_select(0, kinds) : kinds_[0];
+  const Tensor x = (words_.index_select(0, ids) + places_.index_select(0, places) + kind)
                        .to(norm_->weight.scalar_type());
   std::vector<Tensor> states = {torch::dropout(norm_->forward(x), config_.dropout, is_training())};
   for (const auto& layer : layers_) states.push_back(layer->forward(states.back(), offsets));
@@ -124,7 +125,7 @@ void Bert::load(const std::filesystem::path& safetensors) {
   };
   words_.copy_(get("word_embeddings.weight", words_.sizes()));
   places_.copy_(get("position_embeddings.weight", places_.sizes()));
-  kind_.copy_(get("token_type_embeddings.weight", {2, config_.width})[0]);  // one text: kind 0
+  kinds_.copy_(get("token_type_embeddings.weight", kinds_.sizes()));
   load_pair(get, "LayerNorm", norm_);
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     layers_[l]->load([&](const std::string& name, at::IntArrayRef shape) {

@@ -44,15 +44,22 @@ BertConfig read_bert_config(const fs::path& file, const TextEncoderOptions& opti
 
 /// Runs of pieces behind each other, as Bert takes them.
 struct PackedRuns {
-  std::vector<std::int64_t> ids, offsets = {0};
+  std::vector<std::int64_t> ids, kinds, offsets = {0};
 
-  /// A run, and what follows it.
+  /// A run, and the second text behind it.
   std::int64_t add(const Pieces& run, std::span<const std::int64_t> partner = {}) {
     const std::int64_t begin = offsets.back();
     ids.insert(ids.end(), run.ids.begin(), run.ids.end());
     ids.insert(ids.end(), partner.begin(), partner.end());
+    kinds.resize(kinds.size() + run.ids.size(), 0);
+    kinds.resize(ids.size(), 1);
     offsets.push_back(static_cast<std::int64_t>(ids.size()));
     return begin;
+  }
+
+  /// What the last layer makes of them.
+  Tensor states(Bert& bert) const {
+    return bert.forward(torch::tensor(ids), torch::tensor(offsets), torch::tensor(kinds)).back();
   }
 };
 
@@ -100,7 +107,7 @@ Tensor TextEncoder::word_vectors(Sentences sentences, Sentences partners) {
     }
   }
   if (words == 0) return torch::zeros({0, width()});
-  const Tensor state = bert_->forward(torch::tensor(runs.ids), torch::tensor(runs.offsets)).back();
+  const Tensor state = runs.states(*bert_);
   return span_means(state, rows, owners, words);
 }
 
@@ -115,7 +122,7 @@ Tensor TextEncoder::sentence_vectors(Sentences sentences, std::size_t pieces) {
   }
   if (sentences.empty()) return torch::zeros({0, width()});
   for (std::size_t i = 0; i < runs.ids.size(); ++i) rows.push_back(static_cast<std::int64_t>(i));
-  const Tensor state = bert_->forward(torch::tensor(runs.ids), torch::tensor(runs.offsets)).back();
+  const Tensor state = runs.states(*bert_);
   const Tensor means = span_means(state, rows, owners, static_cast<std::int64_t>(sentences.size()));
   return means / means.norm(2, 1, true).clamp_min(1e-12);
 }

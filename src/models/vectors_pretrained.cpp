@@ -61,7 +61,7 @@ TextEncoderOptions encoder_options(const VectorsProblem& p) {
 /// What a sentence is told apart by: its words, and its partner's.
 std::string text_of(const BatchSentences& batch, std::size_t i) {
   const std::string text = join(batch.sentences[i], " ");
-  return batch.partners.empty() ? text : text + "\n" + join(batch.partners[i], " ");
+  return batch.partners.empty() ? text : text + "\n[SEP] " + join(batch.partners[i], " ");
 }
 
 /// The encoder's partner, where it has one.

@@ -53,6 +53,22 @@ TEST(Bert, EveryLayerEqualsThePublishedImplementation) {
   EXPECT_LT(apart(whole.sentence_vectors(kTwo), sentences), 2e-6);
 }
 
+// Computed in the same way, [CLS] a b c [SEP] d [SEP] with token types 0 0 0 0 0 1 1.
+TEST(Bert, APartnerIsTheSecondTextOfAPair) {
+  const TinyModel model;
+  TextEncoder encoder(model.folder());
+  encoder.eval();
+  const std::vector<Sentence> text = {{"a", "b", "c"}}, partner = {{"d"}};
+  const Tensor vectors = encoder.word_vectors(text, partner);
+  ASSERT_EQ(vectors.size(0), 3);
+  EXPECT_LT(apart(vectors[0], torch::tensor({-1.227605, -0.595508, -1.283462, -0.288149, -0.778597,
+                                             1.020957, 0.767821, 2.884429})),
+            3e-6);
+  EXPECT_LT(apart(vectors[2], torch::tensor({-1.155234, -0.777534, -1.254450, -0.504814, -0.627018,
+                                             0.856812, 1.166006, 2.994654})),
+            3e-6);
+}
+
 TEST(Bert, AWordIsTheMeanOfItsPieces) {
   const TinyModel model;
   TextEncoder encoder(model.folder());

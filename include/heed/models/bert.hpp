@@ -43,9 +43,10 @@ class Bert : public torch::nn::Module {
   explicit Bert(const BertConfig& config);
 
   /// `ids` [T], the pieces of S sequences behind each other; `offsets` [S + 1], where each begins,
-  /// then T. Returns 1 + layers tensors [T, width]: the embeddings, then what each layer makes of
-  /// the one before.
-  std::vector<Tensor> forward(const Tensor& ids, const Tensor& offsets);
+  /// then T; `kinds` [T], 1 where a piece belongs to the second text of its sequence, undefined:
+  /// there is one text each. Returns 1 + layers tensors [T, width]: the embeddings, then what each
+  /// layer makes of the one before.
+  std::vector<Tensor> forward(const Tensor& ids, const Tensor& offsets, const Tensor& kinds = {});
 
   /// Reads published weights. InputError names the file and the tensor that is missing or has
   /// another shape.
@@ -57,7 +58,7 @@ class Bert : public torch::nn::Module {
   BertConfig config_;
   // No parameters: the tables stay as published when the layers are fine-tuned. They are half of
   // all weights, and words that training does not meet would be left behind by those it does.
-  Tensor words_, places_, kind_;
+  Tensor words_, places_, kinds_;
   torch::nn::LayerNorm norm_{nullptr};
   std::vector<std::shared_ptr<BertLayer>> layers_;
 };
@@ -81,8 +82,9 @@ class TextEncoder : public torch::nn::Module {
 
   /// A vector a word, [words of all sentences, width], in order: the mean of its pieces after the
   /// last layer kept. A sentence longer than the model's positions is encoded in runs of whole
-  /// words. Where there are partners, one a sentence, each run is followed by its partner, which
-  /// has no vectors of its own, and of which at most half of the positions are read.
+  /// words. Where there are partners, one a sentence, each run is followed by its partner, as the
+  /// second text of a pair, which has no vectors of its own, and of which at most half of the
+  /// positions are read.
   Tensor word_vectors(Sentences sentences, Sentences partners = {});
 
   /// As sentence-transformers: the mean of the last layer's pieces, [CLS] and [SEP] included, at
