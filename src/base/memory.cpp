@@ -1,6 +1,7 @@
 #include "heed/base/memory.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -58,6 +59,8 @@ std::uint64_t peak_memory() {
   const std::uint64_t peak = kilobytes_in("/proc/self/status", "VmHWM:");
   return peak == kUnknown ? 0 : peak;
 }
+
+void give_back_memory() { malloc_trim(0); }
 
 std::string memory_text(double bytes) {
   constexpr double kMebi = 1024.0 * 1024.0;

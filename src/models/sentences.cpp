@@ -47,30 +47,38 @@ Input pool_sentences(const Input& input, const std::string& how) {
   return pooled;
 }
 
+// Runs of nearly the same length go together, so that one long sentence does not pad all others.
 Tensor encode_sentences(const Input& x, const std::function<Tensor(const Input&)>& encode) {
   if (x.levels.empty()) return encode(x);
   const std::int64_t B = x.data.size(0), N = x.data.size(1);
   const Tensor& sizes = x.levels.front().sizes;
-  const auto [run, place] = places_of(sizes, N);
   const Tensor real = sizes.flatten().nonzero().squeeze(1);  // runs that are there, of all entries
-  const Tensor lengths = sizes.flatten().index_select(0, real);
   if (real.numel() == 0) return encode(x);
-  const std::int64_t longest = lengths.max().item<std::int64_t>();
-  // Where each position of each run is among the B·N positions.
-  const Tensor starts = ((sizes.cumsum(1) - sizes) + torch::arange(B).unsqueeze(1) * N).flatten();
-  const Tensor places =
-      (starts.index_select(0, real).unsqueeze(1) + torch::arange(longest).unsqueeze(0))
-          .clamp_max(B * N - 1);
-  const Tensor rows = x.data.reshape({B * N, -1}).index_select(0, places.flatten());
-  const Tensor encoded =
-      encode({.data = rows.view({real.numel(), longest, -1}), .lengths = lengths, .name = x.name});
-  // And back: position (b, n) is the place-th of its run; what is in no run takes any.
-  const Tensor order =
-      torch::zeros({sizes.numel()}, torch::kInt64).index_copy(0, real, torch::arange(real.numel()));
-  const Tensor which =
-      order.index_select(0, (run + torch::arange(B).unsqueeze(1) * sizes.size(1)).flatten());
-  const Tensor from = which * longest + place.flatten().clamp(0, longest - 1);
-  return encoded.reshape({real.numel() * longest, -1}).index_select(0, from).view({B, N, -1});
+  const auto [lengths, order] =
+      sizes.flatten().index_select(0, real).sort(/*stable=*/true, /*dim=*/0, /*descending=*/true);
+  // Where each run begins among the B·N positions.
+  const Tensor begins = ((sizes.cumsum(1) - sizes) + torch::arange(B).unsqueeze(1) * N)
+                            .flatten()
+                            .index_select(0, real.index_select(0, order));
+  const Tensor words = x.data.reshape({B * N, -1});
+  std::vector<Tensor> encoded, positions;
+  for (std::int64_t from = 0; from < real.numel();) {
+    const auto longest = lengths[from].item<std::int64_t>();
+    const std::int64_t to = (lengths * 2 > longest).sum().item<std::int64_t>();
+    const Tensor own = lengths.slice(0, from, to), step = torch::arange(longest);
+    const Tensor places = begins.slice(0, from, to).unsqueeze(1) + step;
+    const Tensor there = step < own.unsqueeze(1);
+    const Tensor rows = words.index_select(0, places.clamp_max(B * N - 1).flatten());
+    const Tensor group =
+        encode({.data = rows.view({to - from, longest, -1}), .lengths = own, .name = x.name});
+    encoded.push_back(group.flatten(0, 1).index_select(0, there.flatten().nonzero().squeeze(1)));
+    positions.push_back(places.masked_select(there));
+    from = to;
+  }
+  const Tensor all = torch::cat(encoded);
+  return torch::zeros({B * N, all.size(1)}, all.options())
+      .index_copy(0, torch::cat(positions), all)
+      .view({B, N, -1});
 }
 
 }  // namespace heed

@@ -7,6 +7,7 @@
 
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
+#include "heed/base/memory.hpp"
 #include "heed/base/random.hpp"
 #include "heed/data/safetensors.hpp"
 #include "heed/models/config_paths.hpp"
@@ -167,6 +168,7 @@ class Trainer {
 
   void end_epoch(Optimiser& optimiser, double seconds) {
     optimiser.swap_average();
+    if (seconds > kShortEpoch) give_back_memory();  // evaluation needs room of other sizes
     const Evaluation val = evaluate(run_, data_.val, {.weights = false, .quick = true}, group_);
     const metrics::Metric score = measure(run_, data_.val, val).front();
     EpochRecord record{.epoch = progress_.epoch,

@@ -55,12 +55,19 @@ TEST(Encoder, SentencesAreEncodedOneByOne) {
                       .label = "no",
                       .gold = {},
                       .levels = {{"text", {{2}}}}};
+  const Example uneven{.id = "3",  // one sentence is far longer than the others
+                       .inputs = {{"text", {"c", "d", "e", "a", "b", "c", "d", "a", "b"}}},
+                       .label = "no",
+                       .gold = {},
+                       .levels = {{"text", {{1, 6, 2}}}}};
   for (const char* feature : {"bigru", "lstm", "cnn"}) {
     torch::manual_seed(1);
     Encoder encoder(plain(feature), info, std::vector<std::string>{"text"});
     encoder->eval();
-    const Tensor both = encoder->forward(batch_of({together, first}, info))["text"].data;
+    const Tensor both = encoder->forward(batch_of({together, first, uneven}, info))["text"].data;
     const Tensor alone = encoder->forward(batch_of({first}, info))["text"].data;
+    EXPECT_TRUE(torch::allclose(both[2].narrow(0, 7, 2), alone[0], 1e-5, 1e-6)) << feature;
+    EXPECT_TRUE(torch::equal(both[1].slice(0, 2), torch::zeros_like(both[1].slice(0, 2))));
     EXPECT_TRUE(torch::allclose(both[0].narrow(0, 0, 2), alone[0], 1e-5, 1e-6)) << feature;
     EXPECT_TRUE(torch::allclose(both[1].narrow(0, 0, 2), alone[0], 1e-5, 1e-6)) << feature;
   }
