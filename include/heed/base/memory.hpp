@@ -13,8 +13,8 @@ std::uint64_t available_memory();
 /// Not getrusage's number, which a new program inherits from the one that started it.
 std::uint64_t peak_memory();
 
-/// Gives what is free inside the allocator back to the machine: worth it once before work of another
-/// kind, as the pages are taken anew where they are needed again.
+/// Gives what is free inside the allocator back to the machine: worth it once before work of
+/// another kind, as the pages are taken anew where they are needed again.
 void give_back_memory();
 
 /// "3.2 GiB", for messages.
