@@ -27,6 +27,13 @@ from torch import nn
 WIDTH = 100  # of the word vectors
 
 
+def run_packed(layer, vectors, mask):
+    """A recurrent layer over what is there."""
+    lengths = mask.sum(1).clamp(min=1)
+    packed = nn.utils.rnn.pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
+    return nn.utils.rnn.pad_packed_sequence(layer(packed)[0], batch_first=True, total_length=mask.shape[1])[0]
+
+
 class Bilinear(nn.Module):
     """A query attends to states by tanh-free bilinear scores with a bias, as LCR-Rot has it."""
 
@@ -55,10 +62,7 @@ class LcrRot(nn.Module):
         states, masks = [], []
         for ids, encoder in zip(parts, self.encoders, strict=True):
             mask = ids > 0
-            lengths = mask.sum(1).clamp(min=1)
-            vectors = F.dropout(self.words(ids), 0.5, self.training)
-            packed = nn.utils.rnn.pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
-            out, _ = nn.utils.rnn.pad_packed_sequence(encoder(packed)[0], batch_first=True, total_length=ids.shape[1])
+            out = run_packed(encoder, F.dropout(self.words(ids), 0.5, self.training), mask)
             states.append(F.dropout(out, 0.5, self.training))
             masks.append(mask)
         left, target, right = states
@@ -92,13 +96,14 @@ class Additive(nn.Module):
 
 
 class Han(nn.Module):
-    """Yang et al. 2016 without an encoder of sentences, as the example has it."""
+    """Yang et al. 2016."""
 
     def __init__(self, words, labels, dim=100):
         super().__init__()
         self.words = nn.Embedding(words, WIDTH, padding_idx=0)
         self.words.weight.requires_grad_(False)
         self.encoder = nn.GRU(WIDTH, dim // 2, bidirectional=True, batch_first=True)
+        self.across = nn.GRU(dim, dim // 2, bidirectional=True, batch_first=True)
         self.to_words, self.to_sentences, self.out = Additive(dim), Additive(dim), nn.Linear(dim, labels)
 
     def forward(self, parts):
@@ -106,12 +111,10 @@ class Han(nn.Module):
         documents, sentences, words = ids.shape
         flat = ids.view(-1, words)
         mask = flat > 0
-        vectors = F.dropout(self.words(flat), 0.3, self.training)
-        lengths = mask.sum(1).clamp(min=1)
-        packed = nn.utils.rnn.pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
-        states, _ = nn.utils.rnn.pad_packed_sequence(self.encoder(packed)[0], batch_first=True, total_length=words)
+        states = run_packed(self.encoder, F.dropout(self.words(flat), 0.3, self.training), mask)
         each = self.to_words(F.dropout(states, 0.3, self.training), mask).view(documents, sentences, -1)
-        whole = self.to_sentences(each, (ids > 0).any(-1))
+        there = (ids > 0).any(-1)
+        whole = self.to_sentences(run_packed(self.across, each, there), there)
         return self.out(F.dropout(whole, 0.3, self.training))
 
 
