@@ -1,6 +1,7 @@
 #include "serve/http.hpp"
 
 #include <httplib.h>
+#include <sys/socket.h>
 
 #include <condition_variable>
 #include <deque>
@@ -16,6 +17,7 @@ constexpr std::size_t kRefusers = 4;       // by so many threads
 constexpr std::size_t kLongestPath = 256;  // ours have 15; the library matches them recursively
 constexpr int kReadSeconds = 5, kWriteSeconds = 10, kIdleSeconds = 2;
 constexpr std::size_t kRequestsAConnection = 1000;
+constexpr int kUnaccepted = 128;  // connections that the system holds until we accept them
 
 thread_local bool t_turns_away = false;
 
@@ -138,6 +140,7 @@ std::string reason(int status) {
 
 struct HttpServer::Library {
   httplib::Server server;
+  int socket = -1;  // that listens
 };
 
 HttpServer::HttpServer(std::function<Answer(const Ask&)> service, const ServeOptions& options)
@@ -152,7 +155,8 @@ HttpServer::HttpServer(std::function<Answer(const Ask&)> service, const ServeOpt
   server.set_keep_alive_max_count(kRequestsAConnection);
   server.set_tcp_nodelay(true);  // head and body are written apart
   // Not the library's SO_REUSEPORT, by which two servers would share a port without a word.
-  server.set_socket_options([](int socket) {
+  server.set_socket_options([library = library_.get()](int socket) {
+    library->socket = socket;
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
   });
@@ -204,13 +208,22 @@ int HttpServer::bind() {
     const int port = server.bind_to_any_port(options_.host);
     HEED_CHECK(port > 0, "serve: cannot listen at {}; is it an address of this machine?",
                options_.host);
+    wait_in_line();
     return port;
   }
   HEED_CHECK(server.bind_to_port(options_.host, options_.port),
              "serve: cannot listen at {}:{}; it is taken, or not an address of this machine: try "
              "--port 0, which finds a free one",
              options_.host, options_.port);
+  wait_in_line();
   return options_.port;
+}
+
+// The library asks for five; when more come at once than are accepted in time, the system drops or
+// resets them before they could be told anything.
+void HttpServer::wait_in_line() {
+  HEED_CHECK(::listen(library_->socket, kUnaccepted) == 0,
+             "serve: the connection to the network broke");
 }
 
 void HttpServer::listen() {
