@@ -208,25 +208,19 @@ int HttpServer::bind() {
     const int port = server.bind_to_any_port(options_.host);
     HEED_CHECK(port > 0, "serve: cannot listen at {}; is it an address of this machine?",
                options_.host);
-    wait_in_line();
     return port;
   }
   HEED_CHECK(server.bind_to_port(options_.host, options_.port),
              "serve: cannot listen at {}:{}; it is taken, or not an address of this machine: try "
              "--port 0, which finds a free one",
              options_.host, options_.port);
-  wait_in_line();
   return options_.port;
 }
 
-// The library asks for five; when more come at once than are accepted in time, the system drops or
-// resets them before they could be told anything.
-void HttpServer::wait_in_line() {
-  HEED_CHECK(::listen(library_->socket, kUnaccepted) == 0,
-             "serve: the connection to the network broke");
-}
-
 void HttpServer::listen() {
+  // The library asks for five; when more come at once than are accepted in time, the system drops
+  // or resets them before they could be told anything.
+  ::listen(library_->socket, kUnaccepted);
   HEED_CHECK(library_->server.listen_after_bind(), "serve: the connection to the network broke");
 }
 

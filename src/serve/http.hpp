@@ -22,8 +22,6 @@ class HttpServer {
   void stop();
 
  private:
-  void wait_in_line();
-
   struct Library;
   std::unique_ptr<Library> library_;
   ServeOptions options_;
