@@ -47,7 +47,8 @@ class Product : public torch::autograd::Function<Product> {
     if (ctx->needs_input_grad(1)) {
       // A row that nothing came back to, such as a masked key, counts for nothing, NaN or not.
       Tensor rows = saved[0];
-      if (!torch::isfinite(rows).all().item<bool>()) {
+      const auto wide = rows.scalar_type() == torch::kFloat64 ? torch::kFloat64 : torch::kFloat32;
+      if (!std::isfinite(rows.sum(wide).item<double>())) {
         rows = torch::where((grad != 0).any(-1, true), rows, 0.0);
       }
       b = run_product(rows.transpose(1, 2), grad);

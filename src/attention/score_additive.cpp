@@ -25,15 +25,18 @@ class Additive : public Score {
 
   ScoreForm::Kind form() const override { return ScoreForm::Kind::additive; }
   ScoreForm operands(const Tensor& q, const Tensor& k, const Params& params) const override {
-    Tensor keys = project_rows(params.at("W2"), k);
-    if (const auto b = params.find("b"); b != params.end() && b->second.defined()) {
-      // A bias of each head needs keys of each head.
-      if (b->second.dim() == 2) keys = repeat_heads(keys, b->second.size(0));
-      keys = keys + per_head(b->second);
+    const Tensor keys = project_rows(params.at("W2"), k);
+    const auto given = params.find("b");
+    const Tensor b = given == params.end() ? Tensor() : given->second;
+    Tensor queries;
+    if (q.defined()) {
+      queries = project_rows(params.at("W1"), q);
+    } else {
+      const std::int64_t heads = b.defined() && b.dim() == 2 ? b.size(0) : keys.size(1);
+      queries =
+          torch::zeros({k.size(0), heads, 1, keys.size(3)}, keys.options().requires_grad(false));
     }
-    const Tensor queries = q.defined() ? project_rows(params.at("W1"), q)
-                                       : torch::zeros({k.size(0), k.size(1), 1, keys.size(3)},
-                                                      keys.options().requires_grad(false));
+    if (b.defined()) queries = queries + per_head(b);  // there are fewer of them than of keys
     const auto w = params.find("w");  // multi-dimensional attention has a matrix instead
     return {.query = queries,
             .key = keys,

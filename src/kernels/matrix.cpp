@@ -1,5 +1,5 @@
 // The matrix product of projections and of the unfused kernel: rows of a are read one broadcast
-// element at a time, b is packed once a matrix.
+// element at a time, b is packed once a matrix, or, where it is deep, as a block of it is needed.
 #include "heed/kernels/matrix.hpp"
 
 #include <stdexcept>
@@ -23,11 +23,28 @@
 #define HEED_KERNELS_MATRIX_ONCE
 namespace heed::kernels {
 
-constexpr std::int64_t kRowBlock = 48;      // rows of c in a unit of work
-constexpr std::int64_t kColumnBlock = 256;  // and its columns: whole vectors on every target
+constexpr std::int64_t kColumnBlock = 256;  // of c in a unit of work: whole vectors everywhere
+constexpr std::int64_t kRowBlock = 48;      // and its rows
+// Beyond some depth b is too large to be kept near: it is packed by blocks, for more rows each
+// time.
+constexpr std::int64_t kDeep = 512, kDeepRowBlock = 96, kDepthBlock = 256;
+
+struct MatrixBlocks {
+  bool deep;
+  std::int64_t rows, depth;   // of a block
+  std::int64_t down, across;  // blocks of c
+
+  explicit MatrixBlocks(const MatrixProblem& p)
+      : deep(p.depth > kDeep),
+        rows(deep ? kDeepRowBlock : kRowBlock),
+        depth(deep ? kDepthBlock : p.depth),
+        down((p.rows + rows - 1) / rows),
+        across((p.columns + kColumnBlock - 1) / kColumnBlock) {}
+};
 
 struct MatrixCall {
   const MatrixProblem& problem;
+  const MatrixBlocks& blocks;
   WorkQueue& queue;
 };
 
@@ -40,10 +57,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
 struct MatrixScratch {
-  explicit MatrixScratch(const MatrixProblem& p)
-      : a(memory.take(kRowBlock * p.depth)),
-        b(memory.take(kColumnBlock * p.depth)),
-        c(memory.take(kRowBlock * kColumnBlock)) {}
+  explicit MatrixScratch(const MatrixBlocks& blocks)
+      : a(memory.take(blocks.rows * blocks.depth)),
+        b(memory.take(kColumnBlock * blocks.depth)),
+        c(memory.take(blocks.rows * kColumnBlock)) {}
 
   Scratch<T> memory;
   T* a;
@@ -52,42 +69,62 @@ struct MatrixScratch {
   std::int64_t packed = -1;  // which block of which matrix is in b
 };
 
-/// Rows of a, where they lie if they are of type T: any stride serves a broadcast.
+/// Rows of a from `element` on, where they lie if they are of type T: any stride serves a
+/// broadcast.
 template <class T>
-Broadcast<T> rows_of(const MatrixProblem& p, std::int64_t matrix, std::int64_t row,
-                     std::int64_t count, T* scratch) {
-  const std::int64_t element = matrix * p.a_stride[0] + row * p.a_stride[1];
+Broadcast<T> rows_of(const MatrixProblem& p, std::int64_t element, std::int64_t count,
+                     std::int64_t depth, T* scratch) {
   if (p.type == (sizeof(T) == 8 ? Type::float64 : Type::float32)) {
     return {static_cast<const T*>(p.a) + element, p.a_stride[1], p.a_stride[2]};
   }
-  copy_rows(p.a, p.type, element, p.a_stride[1], p.a_stride[2], count, p.depth, scratch, p.depth);
-  return {scratch, p.depth, 1};
+  copy_rows(p.a, p.type, element, p.a_stride[1], p.a_stride[2], count, depth, scratch, depth);
+  return {scratch, depth, 1};
+}
+
+/// Adds to x.c, [rows, wide], what depths [from, from + depth) give; the first of them set it.
+template <class T>
+void add_depths(const MatrixProblem& p, MatrixScratch<T>& x, std::int64_t a_element,
+                std::int64_t rows, std::int64_t wide, std::int64_t from, std::int64_t depth) {
+  const hn::ScalableTag<T> d;
+  const Broadcast<T> a = rows_of(p, a_element + from * p.a_stride[2], rows, depth, x.a);
+  T* to = x.c;
+  const auto multiply = [&](auto store) { product(rows, a, x.b, wide, depth, wide, store); };
+  if (from == 0) {
+    multiply([=](std::int64_t r, std::int64_t c, auto sum)
+                 HWY_ATTR { hn::Store(sum, d, to + r * wide + c); });
+  } else {
+    multiply([=](std::int64_t r, std::int64_t c, auto sum) HWY_ATTR {
+      hn::Store(hn::Add(hn::Load(d, to + r * wide + c), sum), d, to + r * wide + c);
+    });
+  }
 }
 
 template <class T>
 void matrix_worker(const MatrixCall& call) {
   const MatrixProblem& p = call.problem;
-  const hn::ScalableTag<T> d;
-  const std::int64_t across = (p.columns + kColumnBlock - 1) / kColumnBlock;
-  const std::int64_t down = (p.rows + kRowBlock - 1) / kRowBlock;
-  MatrixScratch<T> x(p);
+  const MatrixBlocks& blocks = call.blocks;
+  MatrixScratch<T> x(blocks);
   std::int64_t item;
   while (call.queue.next(item)) {
-    const std::int64_t matrix = item / (across * down), block = item / down % across;
-    const std::int64_t row = item % down * kRowBlock, column = block * kColumnBlock;
-    const std::int64_t rows = std::min(kRowBlock, p.rows - row);
+    const std::int64_t matrix = item / (blocks.across * blocks.down);
+    const std::int64_t block = item / blocks.down % blocks.across;
+    const std::int64_t row = item % blocks.down * blocks.rows, column = block * kColumnBlock;
+    const std::int64_t rows = std::min(blocks.rows, p.rows - row);
     const std::int64_t columns = std::min(kColumnBlock, p.columns - column);
-    const std::int64_t wide = padded<T>(columns);
-    if (x.packed != matrix * across + block) {
-      const std::int64_t element = matrix * p.b_stride[0] + column * p.b_stride[2];
-      copy_rows(p.b, p.type, element, p.b_stride[1], p.b_stride[2], p.depth, columns, x.b, wide);
-      x.packed = matrix * across + block;
-    }
-    const Broadcast<T> a = rows_of(p, matrix, row, rows, x.a);
-    T* to = x.c;
-    product(rows, a, x.b, wide, p.depth, wide,
-            [=](std::int64_t r, std::int64_t c, auto sum)
-                HWY_ATTR { hn::Store(sum, d, to + r * wide + c); });
+    const std::int64_t wide = padded<T>(columns), whole = matrix * blocks.across + block;
+    const std::int64_t a_element = matrix * p.a_stride[0] + row * p.a_stride[1];
+    const std::int64_t b_element = matrix * p.b_stride[0] + column * p.b_stride[2];
+    std::int64_t from = 0;
+    do {  // once where there is no depth, for zeros
+      const std::int64_t depth = std::min(blocks.depth, p.depth - from);
+      if (blocks.deep || x.packed != whole) {
+        copy_rows(p.b, p.type, b_element + from * p.b_stride[1], p.b_stride[1], p.b_stride[2],
+                  depth, columns, x.b, wide);
+        x.packed = whole;
+      }
+      add_depths(p, x, a_element, rows, wide, from, depth);
+      from += depth;
+    } while (from < p.depth);
     const Output out{p.c, {0, 0, p.c_stride[1], p.c_stride[2]}};
     for (std::int64_t r = 0; r < rows; ++r) {
       store_row(x.c + r * wide, columns, out, p.type,
@@ -116,10 +153,9 @@ void matrix_product(const MatrixProblem& p) {
     throw std::invalid_argument("matrix_product: a size is below 0");
   }
   apply_simd_environment();
-  const std::int64_t across = (p.columns + kColumnBlock - 1) / kColumnBlock;
-  const std::int64_t down = (p.rows + kRowBlock - 1) / kRowBlock;
-  WorkQueue queue(p.matrices * across * down);
-  const MatrixCall call{p, queue};
+  const MatrixBlocks blocks(p);
+  WorkQueue queue(p.matrices * blocks.across * blocks.down);
+  const MatrixCall call{p, blocks, queue};
   const double work = static_cast<double>(p.matrices) * static_cast<double>(p.rows) *
                       static_cast<double>(p.columns) * static_cast<double>(p.depth);
   run_workers(queue.count(), work, [&] { HWY_DYNAMIC_DISPATCH(matrix_impl)(call); });
