@@ -78,8 +78,8 @@ def plot(rows, column, title, unit):
     parts = [
         '<svg xmlns="http://www.w3.org/2000/svg" width="640" height="340" font-family="sans-serif" font-size="12">',
         '<rect width="640" height="340" fill="white"/>',
-        f'<text x="70" y="24" font-size="15">{title}</text>',
-        f'<text x="14" y="44">{unit}</text><text x="240" y="332">queries = keys, width 64</text>',
+        f'<text x="70" y="24" font-size="15">{title}, {unit}</text>',
+        '<text x="240" y="332">queries = keys, width 64</text>',
     ]
     for power in range(low, high + 1):
         y = place(1024, 10**power)[1]
@@ -93,8 +93,16 @@ def plot(rows, column, title, unit):
         dash = "" if side == "heed" else ' stroke-dasharray="5 4"'
         path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
         parts.append(f'<path d="{path}" fill="none" stroke="{COLOURS[which]}" stroke-width="2"{dash}/>')
-        x, y = spots[-1]
-        parts.append(f'<text x="{x + 6:.0f}" y="{y + 4:.0f}" fill="{COLOURS[which]}">{which}, {side}</text>')
+        if side != "heed":  # its line ends inside: the name stands above, and left of the others' lines
+            x, y = spots[-1]
+            parts.append(
+                f'<text x="{x:.0f}" y="{y - 8:.0f}" text-anchor="end" fill="{COLOURS[which]}">{which}, {side}</text>'
+            )
+    below = math.inf
+    ends = {which: place(line[-1][0], line[-1][column]) for (which, side), line in rows.items() if side == "heed"}
+    for which, (x, y) in sorted(ends.items(), key=lambda item: -item[1][1]):
+        below = min(y + 4, below - 14)  # names never lie on each other
+        parts.append(f'<text x="{x + 6:.0f}" y="{below:.0f}" fill="{COLOURS[which]}">{which}, heed</text>')
     return "\n".join([*parts, "</svg>\n"])
 
 
@@ -139,7 +147,8 @@ def by_length(lengths):
     lines = [
         "## Cost and memory against length",
         "",
-        "One head of width 64, as many keys as queries. Dashed: the formula in eager PyTorch, as far as its matrices fit.",
+        "One head of width 64, as many keys as queries. Dashed: the formula in eager PyTorch, as far as its matrices fit."
+        " Every other part's cost against length is on its page of the site (`make docs`), from docs/costs.json.",
         "",
         "![time against length](cost-by-length.svg)",
         "",
