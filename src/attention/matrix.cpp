@@ -2,6 +2,8 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <cmath>
+
 #include "attention/kernel_call.hpp"
 #include "heed/base/error.hpp"
 #include "heed/kernels/matrix.hpp"
@@ -45,7 +47,8 @@ class Product : public torch::autograd::Function<Product> {
     Tensor a, b;
     if (ctx->needs_input_grad(0)) a = run_product(grad, saved[1].transpose(1, 2));
     if (ctx->needs_input_grad(1)) {
-      // A row that nothing came back to, such as a masked key, counts for nothing, NaN or not.
+      // A row that nothing came back to, such as a masked key, counts for nothing, NaN or not. The
+      // sum tells in one pass whether there may be one.
       Tensor rows = saved[0];
       const auto wide = rows.scalar_type() == torch::kFloat64 ? torch::kFloat64 : torch::kFloat32;
       if (!std::isfinite(rows.sum(wide).item<double>())) {

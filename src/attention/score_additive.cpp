@@ -36,8 +36,9 @@ class Additive : public Score {
       queries =
           torch::zeros({k.size(0), heads, 1, keys.size(3)}, keys.options().requires_grad(false));
     }
-    if (b.defined()) queries = queries + per_head(b);  // there are fewer of them than of keys
-    const auto w = params.find("w");  // multi-dimensional attention has a matrix instead
+    if (b.defined())
+      queries = queries + per_head(b);  // mostly fewer than the keys, and of every head
+    const auto w = params.find("w");    // multi-dimensional attention has a matrix instead
     return {.query = queries,
             .key = keys,
             .weight = w == params.end() ? Tensor() : w->second,

@@ -183,7 +183,7 @@ TEST(Bert, FoldersOfAnotherModelAreInputErrors) {
 
 std::filesystem::path minilm_folder() {
   const char* given = std::getenv("HEED_MINILM");
-  return given != nullptr ? given : std::string(kSourceDir) + "/build/minilm";
+  return given != nullptr ? given : std::string(kSourceDir) + "/build/vectors/minilm";
 }
 
 // Computed with sentence-transformers 6.2.0 (transformers 5.22.2): the first eight of 384 numbers.
@@ -191,7 +191,7 @@ TEST(MiniLm, SentenceVectorsEqualSentenceTransformers) {
   const auto folder = minilm_folder();
   if (!std::filesystem::exists(folder / "model.safetensors")) {
     GTEST_SKIP() << "no " << folder.string()
-                 << "; 'heed import minilm --out build/minilm' brings it";
+                 << "; 'heed import minilm --out build/vectors/minilm' brings it";
   }
   TextEncoder encoder(folder);
   encoder.eval();
