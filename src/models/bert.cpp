@@ -40,11 +40,11 @@ class Published {
   std::map<std::string, Tensor> tensors_;
 };
 
-/// Copies what is published as NAME.weight and NAME.bias.
-template <class Get, class Module>
-void load_pair(const Get& get, const std::string& name, Module& module) {
-  module->weight.copy_(get(name + ".weight", module->weight.sizes()));
-  module->bias.copy_(get(name + ".bias", module->bias.sizes()));
+/// Visits what is published as NAME.weight and NAME.bias.
+template <class Visit, class Module>
+void visit_pair(const Visit& visit, const std::string& name, const Module& module) {
+  visit(name + ".weight", module->weight);
+  visit(name + ".bias", module->bias);
 }
 
 /// 0, 1, … from each offset on, [T].
@@ -77,21 +77,21 @@ Tensor BertLayer::forward(const Tensor& x, const Tensor& offsets) {
   return norm_output_->forward(y + drop(outer_->forward(torch::gelu(inner_->forward(y)))));
 }
 
-template <class Get>
-void BertLayer::load(const Get& get) {
+template <class Visit>
+void BertLayer::visit(const Visit& visit) const {
   const std::int64_t width = out_->weight.size(0);
   std::int64_t from = 0;
   for (const char* part : {"query", "key", "value"}) {
     const std::string name = fmt::format("attention.self.{}", part);
-    qkv_->weight.narrow(0, from, width).copy_(get(name + ".weight", {width, width}));
-    qkv_->bias.narrow(0, from, width).copy_(get(name + ".bias", {width}));
+    visit(name + ".weight", qkv_->weight.narrow(0, from, width));
+    visit(name + ".bias", qkv_->bias.narrow(0, from, width));
     from += width;
   }
-  load_pair(get, "attention.output.dense", out_);
-  load_pair(get, "attention.output.LayerNorm", norm_attention_);
-  load_pair(get, "intermediate.dense", inner_);
-  load_pair(get, "output.dense", outer_);
-  load_pair(get, "output.LayerNorm", norm_output_);
+  visit_pair(visit, "attention.output.dense", out_);
+  visit_pair(visit, "attention.output.LayerNorm", norm_attention_);
+  visit_pair(visit, "intermediate.dense", inner_);
+  visit_pair(visit, "output.dense", outer_);
+  visit_pair(visit, "output.LayerNorm", norm_output_);
 }
 
 Bert::Bert(const BertConfig& config) : config_(config) {
@@ -117,21 +117,33 @@ std::vector<Tensor> Bert::forward(const Tensor& ids, const Tensor& offsets, cons
   return states;
 }
 
+template <class Visit>
+void Bert::visit(const Visit& visit) const {
+  visit("embeddings.word_embeddings.weight", words_);
+  visit("embeddings.position_embeddings.weight", places_);
+  visit("embeddings.token_type_embeddings.weight", kinds_);
+  visit_pair(visit, "embeddings.LayerNorm", norm_);
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    layers_[l]->visit([&](const std::string& name, const Tensor& weight) {
+      visit(fmt::format("encoder.layer.{}.{}", l, name), weight);
+    });
+  }
+}
+
 void Bert::load(const std::filesystem::path& safetensors) {
   const Published file(safetensors);
   const torch::NoGradGuard fixed;
-  const auto get = [&](const std::string& name, at::IntArrayRef shape) {
-    return file.get("embeddings." + name, shape);
-  };
-  words_.copy_(get("word_embeddings.weight", words_.sizes()));
-  places_.copy_(get("position_embeddings.weight", places_.sizes()));
-  kinds_.copy_(get("token_type_embeddings.weight", kinds_.sizes()));
-  load_pair(get, "LayerNorm", norm_);
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
-    layers_[l]->load([&](const std::string& name, at::IntArrayRef shape) {
-      return file.get(fmt::format("encoder.layer.{}.{}", l, name), shape);
-    });
-  }
+  visit([&](const std::string& name, const Tensor& weight) {
+    weight.copy_(file.get(name, weight.sizes()));
+  });
+}
+
+void Bert::save(const std::filesystem::path& safetensors) const {
+  std::vector<std::pair<std::string, Tensor>> weights;
+  visit([&](const std::string& name, const Tensor& weight) {
+    weights.emplace_back(name, weight.detach());
+  });
+  write_safetensors(safetensors, weights);
 }
 
 }  // namespace heed

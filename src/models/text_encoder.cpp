@@ -76,7 +76,7 @@ Tensor span_means(const Tensor& x, const std::vector<std::int64_t>& rows,
 }  // namespace
 
 TextEncoder::TextEncoder(const fs::path& folder, const TextEncoderOptions& options)
-    : tokeniser_(folder / "vocab.txt") {
+    : folder_(folder), tokeniser_(folder / "vocab.txt") {
   const BertConfig config = read_bert_config(folder / "config.json", options);
   HEED_CHECK(static_cast<std::int64_t>(tokeniser_.size()) == config.vocabulary,
              "{}: vocab.txt has {} pieces, config.json asks for {}; they are of two models",
@@ -125,6 +125,15 @@ Tensor TextEncoder::sentence_vectors(Sentences sentences, std::size_t pieces) {
   const Tensor state = runs.states(*bert_);
   const Tensor means = span_means(state, rows, owners, static_cast<std::int64_t>(sentences.size()));
   return means / means.norm(2, 1, true).clamp_min(1e-12);
+}
+
+// Layers that were left out are not asked for.
+void TextEncoder::save(const fs::path& folder) const {
+  json config = json::parse(read_file(folder_ / "config.json"));
+  config["num_hidden_layers"] = layers();
+  write_file(folder / "config.json", config.dump(2) + "\n");
+  write_file(folder / "vocab.txt", read_file(folder_ / "vocab.txt"));
+  bert_->save(folder / "model.safetensors");
 }
 
 }  // namespace heed

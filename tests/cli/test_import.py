@@ -198,9 +198,50 @@ def test_a_folder_that_is_no_encoder(heed, tmp_path):
     assert not out.exists()
 
 
+TUNED = """
+[task]
+data = "texts.tsv"
+[feature]
+vectors = { id = "pretrained", path = "model", tune = true }
+model = "embedding"
+[train]
+epochs = 1
+tune_lr = 0.01
+"""
+
+
+def test_an_encoder_that_a_run_has_tuned_is_an_encoder(heed, tmp_path):
+    model = tiny_encoder(tmp_path / "model")
+    rows = [f"{'a b' if i % 2 else 'b a a'}\t{i % 2}\t{part}" for part in ("train", "val", "test") for i in range(8)]
+    (tmp_path / "texts.tsv").write_text("\n".join(["text\tlabel\tsplit", *rows]) + "\n")
+    (tmp_path / "config.toml").write_text(TUNED)
+    out = tmp_path / "tuned"
+    assert heed("train", tmp_path / "config.toml", "--out", tmp_path / "run").returncode == 0
+    done = heed("import", "minilm", tmp_path / "run", "--out", out)
+    assert done.returncode == 0, done.stderr
+    before, after = load_file(model / "model.safetensors"), load_file(out / "model.safetensors")
+    assert before.keys() == after.keys() and all(before[name].shape == after[name].shape for name in before)
+    moved = {name for name in before if not np.array_equal(before[name], after[name])}
+    # Tables stay as published. A bias of keys adds the same to all scores of a row, and softmax forgets it.
+    fixed = {f"embeddings.{table}_embeddings.weight" for table in ("word", "position", "token_type")}
+    assert moved | {"encoder.layer.0.attention.self.key.bias"} >= before.keys() - fixed and not moved & fixed
+    # The run's weights are in the same order: what it calls 'inner' is BERT's 'intermediate'.
+    run = load_file(tmp_path / "run" / "weights.safetensors")
+    inner = next(value for name, value in run.items() if name.endswith("inner.weight"))
+    np.testing.assert_array_equal(inner, after["encoder.layer.0.intermediate.dense.weight"])
+    again = heed("train", tmp_path / "config.toml", "--out", tmp_path / "run2", "--set", f"feature.vectors.path={out}")
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_run_that_tuned_no_encoder(heed, tiny_run, tmp_path):
+    message = one_line(heed("import", "minilm", tiny_run, "--out", tmp_path / "out"))
+    assert "tuned no encoder" in message and "tune = true" in message
+    assert not (tmp_path / "out").exists()
+
+
 def test_the_published_encoder_can_be_fetched(heed):
     """Once: the C++ tests compare its vectors with sentence-transformers' when it is there."""
-    folder = ROOT / "build" / "minilm"
+    folder = ROOT / "build" / "vectors" / "minilm"
     if not folder.exists():
         done = heed("import", "minilm", "--out", folder, timeout=600)
         if done.returncode != 0:

@@ -26,9 +26,9 @@ class BertLayer : public torch::nn::Module {
  public:
   explicit BertLayer(const BertConfig& config);
   Tensor forward(const Tensor& x, const Tensor& offsets);
-  /// Takes this layer's weights; `get(name, shape)` finds them under BERT's published names.
-  template <class Get>
-  void load(const Get& get);
+  /// Calls `visit(name, weight)` for each of its weights, by BERT's published names.
+  template <class Visit>
+  void visit(const Visit& visit) const;
 
  private:
   std::int64_t heads_;
@@ -51,10 +51,15 @@ class Bert : public torch::nn::Module {
   /// Reads published weights. InputError names the file and the tensor that is missing or has
   /// another shape.
   void load(const std::filesystem::path& safetensors);
+  /// Writes the weights under their published names.
+  void save(const std::filesystem::path& safetensors) const;
 
   const BertConfig& config() const { return config_; }
 
  private:
+  template <class Visit>
+  void visit(const Visit& visit) const;
+
   BertConfig config_;
   // No parameters: the tables stay as published when the layers are fine-tuned. They are half of
   // all weights, and words that training does not meet would be left behind by those it does.
@@ -91,7 +96,11 @@ class TextEncoder : public torch::nn::Module {
   /// length 1; [sentences, width]. What is beyond the first `pieces` of a sentence is left out.
   Tensor sentence_vectors(Sentences sentences, std::size_t pieces = 256);
 
+  /// Writes the three files of a folder that another encoder can be read from.
+  void save(const std::filesystem::path& folder) const;
+
  private:
+  std::filesystem::path folder_;  // where it was read from
   WordPiece tokeniser_;
   std::shared_ptr<Bert> bert_;
 };
