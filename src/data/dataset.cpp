@@ -190,6 +190,21 @@ Dataset load_files(const DataSource& source, const ReadPart& read, const FileKin
   return data;
 }
 
+/// Puts the training part of `source.extra` behind that of `data`.
+void add_extra(Dataset& data, const DataSource& source) {
+  DataSource other = source;
+  other.data = source.extra;
+  other.train = other.val = other.test = other.extra = other.human = "";
+  other.val_fraction = 0;
+  Dataset more = load_dataset(other);
+  for (const std::string& label : more.labels) {
+    HEED_CHECK(std::ranges::binary_search(data.labels, label),
+               "task.extra: {} has label '{}', which {} does not have{}", source.extra, label,
+               data.name, suggestion(label, data.labels));
+  }
+  std::ranges::move(more.train, std::back_inserter(data.train));
+}
+
 bool contains(std::span<const std::string> words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
@@ -292,13 +307,17 @@ Dataset load_dataset(const DataSource& source) {
   HEED_CHECK(source.max_length >= 0, "max_length: {} is negative; give 0 for no limit",
              source.max_length);
   const DataKind& kind = data_kind(source.kind);
-  if (source.share.ranks > 1 && !(source.source.empty() && source.human.empty())) {
+  HEED_CHECK(source.extra.empty() || kind.load_examples,
+             "task.extra: tasks of kind '{}' are of one file", source.kind);
+  const bool joined = !(source.source.empty() && source.extra.empty() && source.human.empty());
+  if (source.share.ranks > 1 && joined) {
     DataSource whole = source;  // texts are compared with all others there
     whole.share = {};
     return load_dataset(whole);
   }
   if (!source.source.empty() && kind.id != "recommend") return load_transfer(source);
   Dataset data = source.data.starts_with(kBuiltin) ? load_builtin(source) : kind.load(source);
+  if (!source.extra.empty()) add_extra(data, source);
   add_human_attention(data, source);
   return data;
 }

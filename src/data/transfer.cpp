@@ -11,7 +11,7 @@ Dataset load_transfer(const DataSource& source) {
   DataSource known = source, wanted = source;
   known.data = source.source;
   known.train = known.val = known.test = "";
-  known.source = wanted.source = "";
+  known.source = wanted.source = wanted.extra = "";
   wanted.human = "";
   Dataset data = load_dataset(known), target = load_dataset(wanted);
   HEED_CHECK(!data.labels.empty(), "task.source: tasks of kind '{}' have no labels to carry over",

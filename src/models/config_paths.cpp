@@ -6,8 +6,8 @@ namespace fs = std::filesystem;
 
 Config with_absolute_paths(Config config) {
   DataSource& source = config.task.source;
-  std::vector<std::string*> paths = {&source.data, &source.train,  &source.val,
-                                     &source.test, &source.source, &source.human};
+  std::vector<std::string*> paths = {&source.data,   &source.train, &source.val,  &source.test,
+                                     &source.source, &source.extra, &source.human};
   for (const char* name : {"path", "cache"}) {  // of published vectors
     const auto option = config.feature.vectors.options.find(name);
     if (option == config.feature.vectors.options.end()) continue;

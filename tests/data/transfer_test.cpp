@@ -44,5 +44,33 @@ TEST(Transfer, ALabelThatNobodyTeachesIsRefused) {
                {"task.source", "'upp'", "restaurants.tsv", "'up'"});
 }
 
+TEST(Extra, ItsTrainingRowsAreLearnedFromTooAndNothingElse) {
+  const Scratch scratch;
+  const std::string own = "text\tlabel\tsplit\ngood disk\tup\ttrain\nbad disk\tdown\ttrain\n";
+  const DataSource source = {.data = scratch.write("laptops.tsv", own + "a disk\tup\ttest\n"),
+                             .extra = scratch.write("restaurants.tsv", kKnown),
+                             .val_fraction = 0.5};
+  const Dataset data = load_dataset(source);
+  std::vector<std::string> last;
+  for (const Example& example : data.train) last.push_back(example.inputs.at("text").back());
+  EXPECT_THAT(last, ElementsAre("disk", "disk", "soup", "soup")) << "one of a label is kept";
+  EXPECT_EQ(data.test.size(), 1u);
+  // What is held out does not depend on it.
+  DataSource alone = source;
+  alone.extra = "";
+  EXPECT_EQ(load_dataset(alone).val.size(), data.val.size());
+}
+
+TEST(Extra, ALabelThatTheDataLacksIsRefused) {
+  const Scratch scratch;
+  const DataSource source = {
+      .data = scratch.write("a.tsv", "text\tlabel\tsplit\nx\tup\ttrain\nx\tdowm\ttrain\n"),
+      .extra = scratch.write("b.tsv", kKnown)};
+  expect_parts(message_of([&] { load_dataset(source); }), {"task.extra", "b.tsv", "'down'", "'dowm'"});
+  DataSource graph = source;
+  graph.kind = "graph";
+  expect_parts(message_of([&] { load_dataset(graph); }), {"task.extra", "'graph'", "one file"});
+}
+
 }  // namespace
 }  // namespace heed

@@ -46,6 +46,8 @@ struct DataSource {
   /// Of kind recommend: the same users in another domain. Of kinds with labels: another domain
   /// whose labels are learned, while those of this one are not looked at. May be empty.
   std::string source;
+  /// Another file like `data`, whose training part is learned from too; may be empty.
+  std::string extra = {};
   /// What people looked at: JSONL {id, tokens, weights}, joined to the examples by id, or else by
   /// equal tokens, as their gold attention; may be empty.
   std::string human = {};
