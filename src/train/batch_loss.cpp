@@ -8,13 +8,14 @@
 
 namespace heed {
 
-double BatchLoss::learn(const Indices& batch, double parts) {
-  const Indices own = examples_.own(batch);
-  const double share = static_cast<double>(own.size()) / static_cast<double>(batch.size());
+double BatchLoss::learn(const Indices& piece, const Indices& batch, double parts) {
+  const Indices own = examples_.own(piece);
+  const double share = static_cast<double>(own.size()) / static_cast<double>(piece.size());
+  parts *= static_cast<double>(batch.size()) / static_cast<double>(piece.size());
   Tensor loss;
   double sum = 0;
   if (!own.empty()) {
-    std::tie(loss, sum) = loss_of(own, batch);
+    std::tie(loss, sum) = loss_of(own, piece, batch);
   } else if (run_.config.train.supervise > 0) {
     count_over_ranks({});  // the others ask
   }
@@ -34,7 +35,8 @@ double BatchLoss::learn(const Indices& batch, double parts) {
 // The task's loss, the terms the modules ask for, and the loss of their random choices, whose
 // reward is what each example's own loss lacks: means over this rank's part, which weighed by its
 // size add up to those over the batch. And the sum of the task's losses.
-std::pair<Tensor, double> BatchLoss::loss_of(const Indices& own, const Indices& batch) {
+std::pair<Tensor, double> BatchLoss::loss_of(const Indices& own, const Indices& piece,
+                                             const Indices& batch) {
   const Batch part = collate(examples_.here(), examples_.places(own), run_.info);
   const bool supervised = run_.config.train.supervise > 0;
   Trace trace = supervised ? Trace::differentiable() : Trace();
@@ -44,12 +46,12 @@ std::pair<Tensor, double> BatchLoss::loss_of(const Indices& own, const Indices& 
   Tensor whole = each.mean() + reinforce_->loss(trace.choices(), -each.detach());
   for (const LossTerm& term : trace.losses()) whole = whole + term.value(part.labels);
   if (supervised) {
-    if (const Tensor pull = supervision(trace, part, batch); pull.defined()) whole = whole + pull;
+    if (const Tensor pull = supervision(trace, part, piece); pull.defined()) whole = whole + pull;
   }
   return {whole, each.detach().sum().item<double>()};
 }
 
-Tensor BatchLoss::supervision(const Trace& trace, const Batch& part, const Indices& batch) {
+Tensor BatchLoss::supervision(const Trace& trace, const Batch& part, const Indices& piece) {
   const Config& config = run_.config;
   const Tensor pull = attention_loss(
       trace, part, examples_.here(), config.train,
@@ -62,7 +64,7 @@ Tensor BatchLoss::supervision(const Trace& trace, const Batch& part, const Indic
              config.attention.mechanism.id);
   if (!pull.defined()) return pull;
   // Already a share of the mean over all ranks, so what the part will be weighed by is taken back.
-  const double share = static_cast<double>(part.size()) / static_cast<double>(batch.size());
+  const double share = static_cast<double>(part.size()) / static_cast<double>(piece.size());
   return config.train.supervise / share * pull;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
@@ -22,10 +23,15 @@
 namespace heed {
 namespace {
 
+using Indices = std::vector<std::size_t>;
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 constexpr double kShortEpoch = 0.5;  // seconds
+
+// Positions that are learned from at once: fewer are no matter of memory, nor are so many times
+// those of a usual batch.
+constexpr double kFewPlaces = 1 << 14, kUsualBatches = 1.5;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -79,6 +85,7 @@ class Trainer {
       *part = run_.info.seen(std::move(*part));
     run_.model = make(config_, run_.info);
     examples_.take(std::move(data_.train), data_.train_held, *run_.model);
+    most_places_ = most_places();
     observer_.on_data(examples_.size(), data_.val.size(), data_.test.size());
   }
 
@@ -138,8 +145,11 @@ class Trainer {
       double loss = 0;
       std::size_t count = 0;
       for (std::size_t i = first; i < last; ++i) {
-        if (i + 1 == last) sum.start();
-        loss += loss_.learn(batches[i], static_cast<double>(last - first));
+        const std::vector<Indices> pieces = pieces_of(batches[i]);
+        for (const Indices& piece : pieces) {
+          if (i + 1 == last && &piece == &pieces.back()) sum.start();
+          loss += loss_.learn(piece, batches[i], static_cast<double>(last - first));
+        }
         count += batches[i].size();
       }
       sum.finish();
@@ -159,6 +169,28 @@ class Trainer {
     const std::size_t size =
         run_.model->whole() ? examples_.size() : static_cast<std::size_t>(config_.train.batch);
     return bucket_batches(examples_.lengths(), size, seed);
+  }
+
+  // Batches are of texts of like length: one of long texts is learned from in pieces, so that it
+  // does not need many times the memory of the others.
+  std::vector<Indices> pieces_of(const Indices& batch) const {
+    if (run_.model->whole()) return {batch};
+    std::vector<std::int64_t> lengths;
+    for (const std::size_t index : batch) lengths.push_back(examples_.lengths()[index]);
+    std::vector<Indices> pieces =
+        in_order_batches(lengths, std::max<std::size_t>(1, batch.size()), most_places_);
+    for (Indices& piece : pieces) {
+      for (std::size_t& place : piece) place = batch[place];
+    }
+    return pieces;
+  }
+
+  std::size_t most_places() const {
+    const std::span<const std::int64_t> lengths = examples_.lengths();
+    const double each = static_cast<double>(std::reduce(lengths.begin(), lengths.end())) /
+                        static_cast<double>(std::max<std::size_t>(1, lengths.size()));
+    const double usual = each * static_cast<double>(config_.train.batch);
+    return static_cast<std::size_t>(std::max(kFewPlaces, kUsualBatches * usual));
   }
 
   // Each rank draws its own dropout; a single process draws what the first rank does.
@@ -282,6 +314,7 @@ class Trainer {
   LoadedRun run_;
   ExampleShare examples_{group_};
   BatchLoss loss_{run_, examples_, group_};
+  std::size_t most_places_ = 0;  // of a piece of a batch
   Progress progress_;
   double saved_ = now();  // the last checkpoint
   NamedTensors best_;     // weights that are not in their file yet; empty: none
