@@ -24,8 +24,7 @@ std::vector<Field> config_fields(Config& c) {
       {"task", "source", &source.source,
        "another domain: of recommend the same users there, of kinds with labels the labels to "
        "learn from"},
-      {"task", "extra", &source.extra,
-       "a file like data, whose training part is learned from too"},
+      {"task", "extra", &source.extra, "a file like data, whose training part is learned from too"},
       {"task", "human", &source.human,
        "what people looked at, JSONL {id, tokens, weights}: gold attention of these examples"},
       {"task", "lowercase", &source.lowercase, "lower-case the text (ASCII)"},

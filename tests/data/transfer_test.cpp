@@ -66,7 +66,8 @@ TEST(Extra, ALabelThatTheDataLacksIsRefused) {
   const DataSource source = {
       .data = scratch.write("a.tsv", "text\tlabel\tsplit\nx\tup\ttrain\nx\tdowm\ttrain\n"),
       .extra = scratch.write("b.tsv", kKnown)};
-  expect_parts(message_of([&] { load_dataset(source); }), {"task.extra", "b.tsv", "'down'", "'dowm'"});
+  expect_parts(message_of([&] { load_dataset(source); }),
+               {"task.extra", "b.tsv", "'down'", "'dowm'"});
   DataSource graph = source;
   graph.kind = "graph";
   expect_parts(message_of([&] { load_dataset(graph); }), {"task.extra", "'graph'", "one file"});
