@@ -26,6 +26,10 @@ Progress::Progress(const ProgressOptions& options)
   HEED_CHECK(log_.is_open(), "{}: cannot be written; choose another --log-steps", options.log);
 }
 
+void Progress::warn(const std::string& message) {
+  if (!quiet_) fmt::print(stderr, "{}note: {}\n", ranks_, message);
+}
+
 void Progress::on_data(std::size_t train, std::size_t val, std::size_t test) {
   if (!quiet_) fmt::print(stderr, "{}data: {} train, {} val, {} test\n", ranks_, train, val, test);
 }

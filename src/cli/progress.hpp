@@ -17,6 +17,9 @@ class Progress : public TrainObserver {
  public:
   explicit Progress(const ProgressOptions& options);
 
+  /// Something to know before it starts.
+  void warn(const std::string& message);
+
   void on_data(std::size_t train, std::size_t val, std::size_t test) override;
   void on_resume(std::int64_t epoch, std::size_t step) override;
   void on_other_ranks(int before, int now) override;

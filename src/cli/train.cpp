@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
 #include "heed/dist/mpi.hpp"
+#include "heed/kernels/simd.hpp"
 #include "heed/models/task_model.hpp"
 #include "heed/train/trainer.hpp"
 
@@ -18,12 +20,23 @@ struct TrainArgs {
   bool resume = false, json = false, quiet = false;
 };
 
+/// Without such instructions torch emulates them, at a third of the speed of float32.
+bool emulates_bfloat16() {
+  return std::ranges::none_of(kernels::simd_targets(), [](const std::string& target) {
+    return target == "avx512bf16" || target == "neon";
+  });
+}
+
 void run_train(const TrainArgs& args) {
   dist::Group& group = dist::mpi_world();  // first, so that all ranks end when one finds a mistake
   const Config config = load_config(args.config, registry(), args.changes);
   Progress progress({.quiet = args.quiet || args.json || !group.first(),
                      .ranks = group.size(),
                      .log = group.first() ? args.log : ""});
+  if (config.train.precision == "bfloat16" && emulates_bfloat16())
+    progress.warn(
+        "this processor has no bfloat16 instructions, so that bfloat16 is slower than float32; "
+        "--set train.precision=float32 is the faster way");
   const TrainResult result = train(config, args.out, args.resume, progress, make_task_model, group);
   if (!group.first()) return;
   if (args.json) {
