@@ -45,7 +45,7 @@ PartInfo stick_breaking() {
       .time = "O(Q K)",
       .memory = "O(Q K)",
       .advice = "when the latest match counts: later keys go first, earlier ones share the rest",
-      .suits = {"order", "steps"},
+      .suits = {"order"},
       .options = {{.name = "bias",
                    .fallback = -2.0,
                    .doc = "beta at the start: the lower, the further back it looks; params beta "
