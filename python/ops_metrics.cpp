@@ -10,6 +10,7 @@
 #include "heed/metrics/bleu.hpp"
 #include "heed/metrics/bootstrap.hpp"
 #include "heed/metrics/classification.hpp"
+#include "heed/metrics/compare.hpp"
 #include "heed/metrics/error_rate.hpp"
 #include "heed/metrics/evaluate.hpp"
 #include "heed/metrics/image.hpp"
@@ -229,8 +230,36 @@ std::string metrics_op(const std::string& text, const std::vector<at::Tensor>& p
   TORCH_CHECK_VALUE(false, "metrics: ", error.what());
 }
 
+/// A tensor [seeds, examples] as the comparison wants it.
+SeedScores seed_scores(const at::Tensor& scores) {
+  HEED_CHECK(scores.dim() == 2, "compare: a list a seed, a number an example, not {} axes",
+             scores.dim());
+  const at::Tensor rows = scores.to(at::kCPU, at::kDouble).contiguous();
+  SeedScores all;
+  for (std::int64_t s = 0; s < rows.size(0); ++s) {
+    const double* row = rows.data_ptr<double>() + s * rows.size(1);
+    all.emplace_back(row, row + rows.size(1));
+  }
+  return all;
+}
+
+std::vector<double> compare_op(const at::Tensor& a, const at::Tensor& b, double confidence) try {
+  HEED_CHECK(confidence > 0 && confidence < 1, "compare: confidence {} is not between 0 and 1",
+             confidence);
+  const CrossedComparison found =
+      compare_crossed(seed_scores(a), seed_scores(b), {.confidence = confidence});
+  return {found.difference.mean, found.difference.low, found.difference.high,
+          found.p_value,         found.p_examples,     found.p_seeds};
+} catch (const InputError& error) {
+  TORCH_CHECK_VALUE(false, error.what());
+}
+
+std::vector<double> holm_op(const std::vector<double>& p_values) { return holm(p_values); }
+
 }  // namespace
 
 TORCH_LIBRARY_FRAGMENT(heed, library) {
   library.def("metrics(str call, Tensor[] pictures) -> str", metrics_op);
+  library.def("compare_crossed(Tensor a, Tensor b, float confidence) -> float[]", compare_op);
+  library.def("holm(float[] p_values) -> float[]", holm_op);
 }

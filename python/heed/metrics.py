@@ -20,8 +20,10 @@ __all__ = [
     "aer",
     "auprc",
     "bleu",
+    "compare",
     "correctness",
     "f1",
+    "holm",
     "hr",
     "iou",
     "iou_f1",
@@ -245,3 +247,19 @@ def ssim(a: Sequence, b: Sequence, *, variant: str | None = None, **common: Any)
 def iou(pred: Sequence, gold: Sequence, **common: Any) -> Result:
     """Intersection over union of lists of masks [height, width]; a pixel over 127 is inside."""
     return _call("iou", {}, _common("iou", common), _pictures(pred, gold))
+
+
+def compare(
+    a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], *, confidence: float = 0.95
+) -> dict[str, float]:
+    """Two systems trained with the same seeds and asked the same examples: a list a seed, a number an example (a hit, a
+    right answer), a − b. Seeds and examples are both samples (docs/ablation.md): `difference` with its interval `low` to `high` and
+    `p`; `p_examples` is of these very models, `p_seeds` of these very examples."""
+    scores = [torch.as_tensor(rows, dtype=torch.float64) for rows in (a, b)]
+    found = torch.ops.heed.compare_crossed(*scores, confidence)
+    return dict(zip(("difference", "low", "high", "p", "p_examples", "p_seeds"), found, strict=True))
+
+
+def holm(p_values: Iterable[float]) -> list[float]:
+    """P-values corrected for their number by Holm's step-down method (1979)."""
+    return torch.ops.heed.holm([float(p) for p in p_values])

@@ -98,11 +98,15 @@ class Asker {
     example.views["recent"] = {
         .of = "history", .begin = length - std::min(length, kRecent), .end = length};
     example.inputs["history"] = std::move(history);
-    if (!other_) return example;
-    const auto found = other_->users.find(user);
-    example.inputs["source"] =
-        found == other_->users.end() ? std::vector<std::string>() : found->second.train;
+    if (other_) example.inputs["source"] = elsewhere(user);
     return example;
+  }
+
+  /// What the user took in the other domain, if there is one.
+  std::vector<std::string> elsewhere(const std::string& user) const {
+    if (!other_) return {};
+    const auto found = other_->users.find(user);
+    return found == other_->users.end() ? std::vector<std::string>() : found->second.train;
   }
 
   /// The right item among others that the user never took, as places in the labels; the right one
@@ -198,6 +202,7 @@ Dataset load_recommend(const DataSource& source) {
       data.train.push_back(
           asker.ask(fmt::format("{}-{}", name, i + 1), name, without(kept, i), kept[i]));
     }
+    data.users.push_back({.history = kept, .source = asker.elsewhere(name)});
     if (held != validation.end()) {
       data.val.push_back(asker.ask(name, name, kept, user.train[held->second]));
       asker.add_candidates(data.val.back(), user);
@@ -258,7 +263,12 @@ Dataset tastes(const CorpusOptions& options) {
       Example example = asker.ask(user, user, history, item);
       for (const std::string& one : history)
         example.gold["history"].push_back(std::ranges::find(now, one) != now.end() ? 1.0f : 0.0f);
-      if (candidates) asker.add_candidates(example, {.train = history, .test = {item}});
+      if (candidates) {
+        asker.add_candidates(example, {.train = history, .test = {item}});
+      } else {
+        data.users.push_back({.history = history, .source = asker.elsewhere(user)});
+        data.users.back().history.push_back(item);
+      }
       part.push_back(std::move(example));
     }
   };

@@ -36,12 +36,13 @@ Json attention_json(const AttentionSpec& parts, const Mechanism& mechanism) {
       json["context"] = step.output;
       continue;
     }
+    const PartInfo& own = step.score.empty() ? score : registry().find(Group::score, step.score);
     modules.push_back({{"name", step.name},
                        {"query", step.query},
                        {"keys", step.keys},
                        {"output", step.output},
-                       {"time", score.time},
-                       {"memory", score.memory}});
+                       {"time", own.time},
+                       {"memory", own.memory}});
   }
   json["modules"] = std::move(modules);
   json["width"] = mechanism.output_dim();

@@ -84,17 +84,51 @@ PartInfo pointer_output() {
       "Vinyals et al. 2015, eq. 3", "a sequence of places in the input", std::move(options));
 }
 
+OptionInfo sampled_option() {
+  return {.name = "sampled",
+          .fallback = std::int64_t{0},
+          .doc = "of recommend: other items a training step compares with; 0 = all",
+          .min = 0,
+          .max = 1e9};
+}
+
+PartInfo memory_output() {
+  return output(
+      "memory", "Softmax and a memory of users",
+      R"(p(i) \propto \mathrm{softmax}_i(W c + b) \, (\textstyle\sum_u a_u x_{ui} + \varepsilon p_i)^\gamma, \; a = \mathrm{softmax}_u(\beta \cos(s, s_u)))",
+      "Khandelwal et al. 2020 (a memory beside a trained model), Nadaraya 1964, Watson 1964 "
+      "(weights by similarity), Deerwester et al. 1990 (s, singular vectors)",
+      "items for users where lists are short: the user's two histories ask all users of the "
+      "training part, and what those took counts beside what is learned",
+      {sampled_option(),
+       {.name = "weight",
+        .fallback = 0.5,
+        .doc = "γ, how much the memory says beside the softmax; 0 = nothing",
+        .min = 0,
+        .max = 100},
+       {.name = "sharpness",
+        .fallback = 6.0,
+        .doc = "β: large = only the most similar users count",
+        .min = 0,
+        .max = 1000},
+       {.name = "dim",
+        .fallback = std::int64_t{32},
+        .doc = "width of the vectors of users",
+        .min = 1,
+        .max = 4096},
+       {.name = "source",
+        .fallback = 0.3,
+        .doc = "what an item of the other domain counts in them beside one of this",
+        .min = 0,
+        .max = 100}});
+}
+
 }  // namespace
 
 std::vector<PartInfo> output_models() {
   return {output("softmax", "Softmax classifier", R"(\hat{y} = \mathrm{softmax}(W c + b))", "–",
-                 "one of several labels",
-                 {{.name = "sampled",
-                   .fallback = std::int64_t{0},
-                   .doc = "of recommend: other items a training step compares with; 0 = all",
-                   .min = 0,
-                   .max = 1e9}}),
-          gru_output(), transformer_output(), pointer_output()};
+                 "one of several labels", {sampled_option()}),
+          memory_output(), gru_output(), transformer_output(), pointer_output()};
 }
 
 }  // namespace heed

@@ -3,22 +3,45 @@
 #include <limits>
 
 #include "heed/base/error.hpp"
+#include "models/user_memory.hpp"
+#include "models/wiring.hpp"
 
 namespace heed {
 namespace {
 
 constexpr std::int64_t kShown = 10;  // items of an answer
 
+bool remembers(const Config& config) { return config.output.id == "memory"; }
+
+/// What is trained is a softmax, whether a memory is asked beside it or not.
+std::shared_ptr<LabelModel> trained_part(Config config, const DataInfo& info) {
+  if (remembers(config)) config.output = {"softmax"};
+  return std::make_shared<LabelModel>(config, info);
+}
+
+std::shared_ptr<const Mechanism> with_memory(const Mechanism& trained) {
+  std::vector<WiringStep> steps = trained.wiring();
+  steps.push_back({.name = "memory",
+                   .query = "all histories",
+                   .keys = "users in training",
+                   .output = "m",
+                   .score = "similarity"});
+  return std::make_shared<DescribedWiring>(std::move(steps), trained.output_dim());
+}
+
 }  // namespace
 
 RecommendModel::RecommendModel(const Config& config, const DataInfo& info)
-    : model_(register_module("model", std::make_shared<LabelModel>(config, info))),
-      items_(info.labels),
-      sampled_(get<std::int64_t>(
-          resolve(registry().find(Group::output, "softmax"), config.output.options, "output"),
-          "sampled")) {
+    : model_(register_module("model", trained_part(config, info))), items_(info.labels) {
   HEED_CHECK(model_->output(), "model: mechanism '{}' answers by itself; items need a context",
              config.attention.mechanism.id);
+  const Options options = resolve(registry().find_built(Group::output, config.output.id),
+                                  config.output.options, "output");
+  sampled_ = get<std::int64_t>(options, "sampled");
+  wiring_ = std::shared_ptr<const Mechanism>(model_, &model_->attention());
+  if (!remembers(config)) return;
+  memory_ = std::make_shared<UserMemory>(info.users, options);
+  wiring_ = with_memory(model_->attention());
 }
 
 // The others are drawn evenly, for the whole batch at once: one product with their rows. One that
@@ -39,7 +62,8 @@ Tensor RecommendModel::losses(const Batch& batch, Trace& trace) {
 }
 
 Reply RecommendModel::answer(const Batch& batch, Trace& trace) {
-  const Tensor scores = model_->forward(batch, trace);
+  Tensor scores = model_->forward(batch, trace);
+  if (memory_) scores = scores + memory_->logits(batch);
   Reply reply;
   if (batch.labels.defined() && batch.labels.ge(0).all().item<bool>())
     reply.losses = torch::cross_entropy_loss(scores, batch.labels, {}, at::Reduction::None);

@@ -72,6 +72,13 @@ DataInfo data_info(const Config& config, const Dataset& data, dist::Group& group
   info.vocabulary = Vocabulary::from_counts(added(count_words(train), data, group), options);
   info.target_vocabulary =
       Vocabulary::from_counts(added(count_targets(train), data, group), options);
+  if (config.output.id == "memory") {
+    const Options memory =
+        resolve(registry().find(Group::output, "memory"), config.output.options, "output");
+    info.users = UserVectors::learn(
+        data.users, info.labels, info.vocabulary,
+        {.dim = get<std::int64_t>(memory, "dim"), .source = get<double>(memory, "source")});
+  }
   return info;
 }
 
@@ -88,6 +95,7 @@ void save_info(const RunFiles& files, const DataInfo& info) {
                   {"target_vocabulary", Json::parse(info.target_vocabulary.to_json())}};
   write_file(files.vocabulary(), json.dump() + "\n");
   if (info.segmenter) write_file(files.subwords(), info.segmenter->model());
+  if (info.users) info.users->save(files.users());
 }
 
 namespace {
@@ -112,6 +120,8 @@ DataInfo read_info(const RunFiles& files, const Config& config) {
   if (config.task.subwords > 0)
     info.segmenter =
         std::make_shared<Segmenter>(read_file(files.subwords()), files.subwords().string());
+  if (config.output.id == "memory")
+    info.users = UserVectors::load(files.users(), info.labels.size(), info.vocabulary.size());
   if (config.task.source.kind == "graph") info.graph = load_dataset(config.task.source).graph;
   return info;
 }

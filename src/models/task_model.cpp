@@ -40,6 +40,8 @@ std::shared_ptr<TaskModel> make_task_model(const Config& config, const DataInfo&
   const auto found = model_makers().find(config.task.source.kind);
   HEED_CHECK(found != model_makers().end(), "there is no model for tasks of kind '{}' yet",
              config.task.source.kind);
+  HEED_CHECK(config.output.id != "memory" || config.task.source.kind == "recommend",
+             "output 'memory' is for tasks of kind 'recommend', not '{}'", config.task.source.kind);
   const auto sampled = config.output.options.find("sampled");
   HEED_CHECK(sampled == config.output.options.end() || config.task.source.kind == "recommend" ||
                  std::get<std::int64_t>(sampled->second) == 0,

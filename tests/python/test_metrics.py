@@ -29,7 +29,7 @@ def weights(seed=2, count=50):
 
 def test_every_metric_of_the_command_is_there(heed):
     names = {line.split()[0] for line in heed("metrics", "--list").stdout.splitlines() if line[0] != " "}
-    assert names == {name.replace("_", "-") for name in metrics.__all__}
+    assert names == {name.replace("_", "-") for name in metrics.__all__ if name not in ("compare", "holm")}
 
 
 @pytest.mark.parametrize("refs", [[REFS], [REFS, MORE]])

@@ -15,7 +15,7 @@ dropout = 0
 [attention]
 {attention}
 [output]
-model = {{ id = "softmax", sampled = {sampled} }}
+model = {{ {output}, sampled = {sampled} }}
 [train]
 lr = 0.01
 epochs = {epochs}
@@ -24,9 +24,9 @@ traces = 3
 """
 
 
-def train(heed, folder, attention, epochs=8, sampled=0, data="builtin:recommend?size=1500"):
+def train(heed, folder, attention, epochs=8, sampled=0, data="builtin:recommend?size=1500", output='id = "softmax"'):
     config = folder / "config.toml"
-    config.write_text(CONFIG.format(attention=attention, epochs=epochs, sampled=sampled, data=data))
+    config.write_text(CONFIG.format(attention=attention, epochs=epochs, sampled=sampled, data=data, output=output))
     return heed("train", config, "--out", folder / "run", "--threads", 1, "--json")
 
 
@@ -54,3 +54,41 @@ def test_a_wrong_row_is_one_line(heed, tmp_path):
     done = train(heed, tmp_path, 'mechanism = "mean-pool"', data="d.tsv")
     assert done.returncode == 2
     assert "d.tsv:3: " in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_users_with_the_same_histories_tell_the_present_taste(heed, tmp_path):
+    """What is trained sees the history alone, in which two tastes are level; the memory asks by both histories."""
+    done = train(heed, tmp_path, 'mechanism = "mean-pool"', output='id = "memory"')
+    assert done.returncode == 0, done.stderr
+    test = json.loads(done.stdout)["test"]
+    assert test["hr"] > 0.65
+    again = heed("eval", tmp_path / "run", "--json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["metrics"]["hr"] == pytest.approx(test["hr"])
+
+
+def test_a_memory_of_no_weight_says_nothing(heed, tmp_path):
+    metrics = []
+    for output in ('id = "softmax"', 'id = "memory", weight = 0'):
+        (tmp_path / str(len(metrics))).mkdir()
+        done = train(heed, tmp_path / str(len(metrics)), 'mechanism = "mean-pool"', epochs=2, output=output)
+        assert done.returncode == 0, done.stderr
+        metrics.append(json.loads(done.stdout)["test"]["hr"])
+    assert metrics[0] == metrics[1]
+
+
+def test_a_run_without_its_vectors_of_users_is_one_line(heed, tmp_path):
+    done = train(
+        heed, tmp_path, 'mechanism = "mean-pool"', epochs=1, data="builtin:recommend?size=60", output='id = "memory"'
+    )
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "run" / "users.safetensors").unlink()
+    done = heed("eval", tmp_path / "run")
+    assert done.returncode == 2 and "users.safetensors" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_memory_is_for_recommendations(heed, tmp_path):
+    config = tmp_path / "config.toml"
+    config.write_text('[task]\ndata = "builtin:reviews?size=40"\n[output]\nmodel = "memory"\n')
+    done = heed("train", config, "--out", tmp_path / "run")
+    assert done.returncode == 2 and "recommend" in done.stderr and done.stderr.count("\n") == 1

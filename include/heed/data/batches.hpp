@@ -10,6 +10,7 @@
 #include "heed/data/buckets.hpp"
 #include "heed/data/dataset.hpp"
 #include "heed/data/segmenter.hpp"
+#include "heed/data/user_vectors.hpp"
 #include "heed/data/vocabulary.hpp"
 
 namespace heed {
@@ -57,6 +58,7 @@ struct DataInfo {
   Vocabulary target_vocabulary = {};  ///< Of tasks that answer with words.
   std::shared_ptr<const GraphData> graph = nullptr;
   std::shared_ptr<const Segmenter> segmenter = nullptr;  ///< Of tasks on subwords.
+  std::shared_ptr<const UserVectors> users = nullptr;    ///< Of a memory of users.
 
   /// The examples as the model sees them.
   std::vector<Example> seen(std::vector<Example> examples) const {

@@ -18,6 +18,11 @@ struct Held {
   std::uint64_t hash = 0;                ///< Of the whole part, as the file has it.
 };
 
+/// What a user took in training: in the domain that is asked about, and in the other.
+struct UserItems {
+  std::vector<std::string> history, source;
+};
+
 struct Dataset {
   std::string name;  ///< For reports: "reviews", or the file's name without its ending.
   std::vector<std::string>
@@ -25,6 +30,7 @@ struct Dataset {
   std::vector<Example> train, val, test;
   std::vector<InputInfo> inputs = {{.name = "text"}};  ///< What every example has.
   std::shared_ptr<const GraphData> graph = nullptr;    ///< Of tasks on a graph.
+  std::vector<UserItems> users = {};                   ///< Of kind recommend.
   Held train_held = {}, val_held = {};                 ///< Which are here of a shared reading.
 };
 

@@ -54,10 +54,11 @@ Context concat(std::initializer_list<Tensor> parts);
 
 /// One attention module of a wiring, for `heed describe` and the diagrams.
 struct WiringStep {
-  std::string name;    // its slot in the trace
-  std::string query;   // where its query comes from; empty: it asks with nothing
-  std::string keys;    // where its keys and values come from
-  std::string output;  // what the formula calls its context
+  std::string name;        // its slot in the trace
+  std::string query;       // where its query comes from; empty: it asks with nothing
+  std::string keys;        // where its keys and values come from
+  std::string output;      // what the formula calls its context
+  std::string score = {};  // of one that does not score as the config says
 };
 
 /// A wiring of attention modules over named inputs.

@@ -68,6 +68,7 @@ struct RunFiles {
   std::filesystem::path config() const { return folder / "config.toml"; }
   std::filesystem::path vocabulary() const { return folder / "vocabulary.json"; }
   std::filesystem::path subwords() const { return folder / "subwords.model"; }
+  std::filesystem::path users() const { return folder / "users.safetensors"; }
   std::filesystem::path weights() const { return folder / "weights.safetensors"; }
   std::filesystem::path metrics() const { return folder / "metrics.jsonl"; }
   std::filesystem::path checkpoint() const { return folder / "state" / "checkpoint.safetensors"; }
