@@ -61,6 +61,10 @@ class Run:
 
     def _questions(self, question: Question | Sequence[Question]) -> str:
         several = [question] if isinstance(question, str | Mapping) else list(question)
+        if not self.fields:
+            raise ValueError(
+                f"examples of kind '{self.kind}' are no text; the run's own are answered in predictions.jsonl"
+            )
         if any(isinstance(each, str) for each in several) and len(self.fields) != 1:
             raise ValueError(f"a run of kind '{self.kind}' reads {', '.join(self.fields)}: give a dict of them")
         return json.dumps([{self.fields[0]: each} if isinstance(each, str) else dict(each) for each in several])

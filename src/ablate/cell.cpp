@@ -73,8 +73,9 @@ CellResult try_cell(const AblationFiles& files, const std::string& cell) {
 }  // namespace
 
 void FitCheck::read(const Config& config) {
-  Config task;
+  Config task;  // all that data_info looks at
   task.task = config.task;
+  task.output = config.output;
   const std::string key = to_toml(task);
   if (info_ && key == read_for_) return;
   data_ = load_dataset(config.task.source);

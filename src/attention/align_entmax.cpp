@@ -105,6 +105,7 @@ PartInfo sparsemax() {
       .paper = "Martins & Astudillo 2016",
       .advice = "exact zeros: few keys get all the weight",
       .suits = {"sparse", "interpretable"},
+      .matrices = 14,
       .make = [](const Options&) -> std::unique_ptr<Align> {
         return std::make_unique<Entmax>(AlignForm::Kind::sparsemax, 2.0);
       },
@@ -119,6 +120,7 @@ PartInfo entmax15() {
       .paper = "Peters et al. 2019",
       .advice = "between soft and sparsemax",
       .suits = {"sparse", "interpretable"},
+      .matrices = 15,
       .make = [](const Options&) -> std::unique_ptr<Align> {
         return std::make_unique<Entmax>(AlignForm::Kind::entmax15, 1.5);
       },
@@ -141,6 +143,7 @@ PartInfo entmax() {
                   {.name = "learned",
                    .fallback = false,
                    .doc = "a module makes alpha a parameter that starts at the option's value"}},
+      .matrices = 16,
       .make = [](const Options& options) -> std::unique_ptr<Align> {
         return std::make_unique<Entmax>(AlignForm::Kind::entmax, get<double>(options, "alpha"),
                                         get<bool>(options, "learned"));

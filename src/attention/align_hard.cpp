@@ -87,6 +87,7 @@ PartInfo hard() {
                   entropy_option(),
                   baseline_option()},
       .fused = "dot, additive",
+      .matrices = 9,
       .make = [](const Options& options) -> std::unique_ptr<Align> {
         return std::make_unique<Hard>(options);
       },

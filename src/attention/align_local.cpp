@@ -85,6 +85,7 @@ PartInfo local_m() {
       .suits = {"long", "near"},
       .options = {reach_option(0)},
       .fused = "dot, additive",
+      .matrices = 9,
       .make = [](const Options& options) -> std::unique_ptr<Align> {
         return std::make_unique<LocalM>(options);
       },
@@ -109,6 +110,7 @@ PartInfo local_p() {
                    .min = 0,
                    .max = 65536}},
       .fused = "dot, additive",
+      .matrices = 16,
       .make = [](const Options& options) -> std::unique_ptr<Align> {
         return std::make_unique<LocalP>(options);
       },

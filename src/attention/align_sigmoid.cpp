@@ -32,6 +32,7 @@ PartInfo sigmoid() {
       .advice = "when several keys may be wanted whole, or none",
       .suits = {"many-at-once"},
       .fused = "dot, additive",
+      .matrices = 4,
       .make = [](const Options&) -> std::unique_ptr<Align> { return std::make_unique<Sigmoid>(); },
   };
 }

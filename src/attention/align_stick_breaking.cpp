@@ -52,6 +52,7 @@ PartInfo stick_breaking() {
                           "comes first",
                    .min = -100,
                    .max = 100}},
+      .matrices = 17,
       .make = [](const Options& options) -> std::unique_ptr<Align> {
         return std::make_unique<StickBreaking>(options);
       },

@@ -48,6 +48,7 @@ PartInfo top_k() {
                    .min = 1,
                    .max = 1e9}},
       .fused = "dot, additive",
+      .matrices = 11,
       .make = [](const Options& options) -> std::unique_ptr<Align> {
         return std::make_unique<TopK>(options);
       },

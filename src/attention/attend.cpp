@@ -207,30 +207,29 @@ void restore(AttendResult& result, bool heads_axis, Layout layout) {
   if (heads_axis && layout == Layout::blhd) result.output = result.output.transpose(1, 2);
 }
 
-constexpr double kSmall = 64.0 * 1024 * 1024;  // bytes that are not worth a look at the machine
-
 /// Refuses a call whose pairs of queries and keys would not fit, before anything is computed.
-void check_memory(const CheckedCall& call, Kernel kernel) {
+void check_memory(const CheckedCall& call, Kernel kernel, const PartInfo& align) {
   const bool fused = kernel == Kernel::fused;
   if (fused && !call.want.weights && !call.want.scores) return;
   if (call.visibility.query_offsets.defined()) return;  // entry by entry
   const Visibility& v = call.visibility;
-  // The plain formulas hold scores, weights and, to learn from, both again; additive scores a
-  // hidden layer for every pair.
-  double matrices = fused ? 1 : call.query.requires_grad() || call.key.requires_grad() ? 4 : 2;
+  const bool learns =
+      torch::GradMode::is_enabled() && (call.query.requires_grad() || call.key.requires_grad());
+  // What is kept for the gradient is about half of what an alignment takes beyond a softmax, and of
+  // an additive score's hidden layer for every pair.
+  double matrices = fused ? 1 : learns ? align.matrices : (align.matrices + kSoftmaxMatrices) / 2;
   if (const auto hidden = call.score_params.find("W2"); !fused && hidden != call.score_params.end())
-    matrices += static_cast<double>(hidden->second.size(-2));
-  const double bytes = matrices * static_cast<double>(v.B) * static_cast<double>(v.H) *
-                       static_cast<double>(v.Q) * static_cast<double>(v.K) *
-                       static_cast<double>(call.key.element_size());
-  if (bytes < kSmall) return;
-  const auto room = static_cast<double>(available_memory());
-  HEED_CHECK(
-      bytes <= room,
-      "attend: {} entries × {} heads × {} queries × {} keys need {}, and {} are free; take a "
-      "smaller batch (train.batch) or shorter inputs (task.max_length){}",
-      v.B, v.H, v.Q, v.K, memory_text(bytes), memory_text(room),
-      fused ? ", or do not ask for weights" : ", or parts that the fused kernel serves");
+    matrices += (learns ? 2 : 1) * static_cast<double>(hidden->second.size(-2));
+  check_room(
+      matrices * static_cast<double>(v.B) * static_cast<double>(v.H) * static_cast<double>(v.Q) *
+          static_cast<double>(v.K) * static_cast<double>(call.key.element_size()),
+      "attend",
+      [&] {
+        return fmt::format("{} entries × {} heads × {} queries × {} keys", v.B, v.H, v.Q, v.K);
+      },
+      fmt::format(
+          "take a smaller batch (train.batch) or shorter inputs (task.max_length){}",
+          fused ? ", or do not ask for weights" : ", or parts that the fused kernel serves"));
 }
 
 }  // namespace
@@ -307,7 +306,7 @@ AttendResult attend(const Tensor& query, const Tensor& key, const Tensor& value,
   }
   const KernelChoice choice = choose_kernel(options.kernel, call);
   call.own_products = choice.kernel == Kernel::unfused;
-  check_memory(call, choice.kernel);
+  check_memory(call, choice.kernel, *align_info);
   AttendResult result = run(call, choice.kernel);
   if (options.want.kernel) result.kernel = choice.why;
   restore(result, heads_axis, options.layout);

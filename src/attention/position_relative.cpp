@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "attention/position.hpp"
 #include "heed/attention/registry.hpp"
+#include "heed/base/memory.hpp"
 
 namespace heed {
 namespace {
@@ -17,6 +20,16 @@ class Relative : public Position {
   }
 
   Asking place(const Asking& asking) const override {
+    const std::int64_t B = asking.query.data.size(0), Q = asking.query.data.size(-2),
+                       K = asking.keys.data.size(-2),
+                       H = asking.query.data.dim() == 4 ? asking.query.data.size(1) : 1;
+    // A bias and its gradient for each pair, and for each pair of places an index of 8 bytes.
+    check_room(
+        (8.0 * static_cast<double>(B * H) + 16.0) * static_cast<double>(Q) * static_cast<double>(K),
+        "position 'relative'",
+        [&] { return fmt::format("{} entries × {} heads × {} queries × {} keys", B, H, Q, K); },
+        "take a smaller batch (train.batch) or shorter inputs (task.max_length), or position "
+        "'alibi' or 'rope'");
     const Tensor to_key = -distances("relative", asking);
     const Tensor by_distance = torch::matmul(asking.query.data, r_.t()) * scale_;
     std::vector<std::int64_t> sizes = by_distance.sizes().vec();

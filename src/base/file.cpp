@@ -50,6 +50,11 @@ std::int64_t size_of(const Descriptor& file, const fs::path& path) {
   return info.st_size;
 }
 
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::status(path, error).type() != fs::file_type::not_found;
+}
+
 std::string read_file(const fs::path& path) {
   const Descriptor file = open_to_read(path);
   std::string bytes;

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <limits>
 
+#include "heed/base/error.hpp"
+
 namespace heed {
 namespace {
 
@@ -61,6 +63,15 @@ std::uint64_t peak_memory() {
 }
 
 void give_back_memory() { malloc_trim(0); }
+
+void check_room(double bytes, const char* who, const std::function<std::string()>& sizes,
+                const std::string& cure) {
+  constexpr double kSmall = 64.0 * 1024 * 1024;  // not worth a look at the machine
+  if (bytes < kSmall) return;
+  const auto room = static_cast<double>(available_memory());
+  HEED_CHECK(bytes <= room, "{}: {} need {}, and {} are free; {}", who, sizes(), memory_text(bytes),
+             memory_text(room), cure);
+}
 
 std::string memory_text(double bytes) {
   constexpr double kMebi = 1024.0 * 1024.0;

@@ -18,6 +18,18 @@ namespace {
 /// What mpirun may take to end the ranks, on a busy machine.
 constexpr std::chrono::seconds kLastWords{3};
 
+constexpr std::size_t kLongest = 2000;  // bytes of a message
+
+/// Without the middle of what is very long: a cell of a file may be megabytes.
+std::string shortened(const std::string& message) {
+  if (message.size() <= kLongest) return message;
+  std::size_t head = kLongest / 2, tail = message.size() - kLongest / 2;
+  const auto inside = [&](std::size_t i) { return (message[i] & 0xC0) == 0x80; };
+  while (inside(head)) --head;  // not inside a letter
+  while (tail < message.size() && inside(tail)) ++tail;
+  return message.substr(0, head) + " … " + message.substr(tail);
+}
+
 /// On one line, without what a terminal would obey: messages quote files that others have written.
 std::string printable(std::string_view message) {
   std::string line;
@@ -41,7 +53,7 @@ int complain_as(bool is_rank, const std::string& message, int code) {
   const int rank = is_rank ? dist::launched().rank : 0;
   if (rank > 0) std::this_thread::sleep_for(kLastWords);
   fmt::print(stderr, "heed: {}{}\n", rank > 0 ? fmt::format("rank {}: ", rank) : "",
-             printable(message));
+             printable(shortened(message)));
   dist::abort_world(code);
   return code;
 }
@@ -56,10 +68,10 @@ int complain_of_usage(const std::string& message) { return complain_as(true, mes
 
 int complain_of_memory(double wanted) {
   return complain(fmt::format(
-      "out of memory{}; {} are free. Take a smaller batch (train.batch), shorter inputs "
-      "(task.max_length), a narrower model (feature.dim) or fewer --threads, or raise the limit",
-      wanted > 0 ? fmt::format(": {} more are needed", memory_text(wanted)) : "",
-      memory_text(static_cast<double>(available_memory()))));
+      "out of memory{}. Take a smaller batch (train.batch), shorter inputs (task.max_length), a "
+      "narrower model (feature.dim), fewer traces (train.traces) or fewer --threads, or raise the "
+      "limit",
+      wanted > 0 ? fmt::format(": {} more were needed", memory_text(wanted)) : ""));
 }
 
 int complain_of_torch(const c10::Error& error) {

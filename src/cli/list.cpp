@@ -41,9 +41,9 @@ void print_group(Group group) {
   }
 }
 
-constexpr std::array kGroups = {Group::score,    Group::align,   Group::dimensionality,
-                                Group::query,    Group::queries, Group::mechanism,
-                                Group::position, Group::feature, Group::output};
+constexpr std::array kGroups = {
+    Group::score,     Group::align,    Group::dimensionality, Group::query,   Group::queries,
+    Group::mechanism, Group::position, Group::vectors,        Group::feature, Group::output};
 
 void print_tree() {
   std::size_t built = 0, all = 0;

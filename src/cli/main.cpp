@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <iostream>
 #include <limits>
 
@@ -117,6 +118,9 @@ int main(int argc, char** argv) {
     return heed::cli::run(argc, argv);
   } catch (const heed::InputError& error) {
     return heed::cli::complain(error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return heed::cli::complain(
+        fmt::format("{}: {}", error.path1().string(), error.code().message()));
   } catch (const std::bad_alloc&) {
     return heed::cli::complain_of_memory(0);
   } catch (const c10::Error& error) {

@@ -26,7 +26,10 @@ std::map<std::string, std::string> prediction_fields(const LoadedRun& run,
                                                      const PredictArgs& args) {
   const std::string& kind = run.config.task.source.kind;
   const std::vector<std::string> names = text_fields(kind);
-  HEED_CHECK(!names.empty(), "predict: examples of kind '{}' are no text; give --data FILE", kind);
+  HEED_CHECK(!names.empty(), "predict: examples of kind '{}' are no text; {}", kind,
+             data_kind(kind).load_examples
+                 ? "give --data FILE"
+                 : "the run's own are answered in predictions.jsonl and by 'heed serve'");
   std::map<std::string, std::string> fields;
   for (const std::string& input : args.inputs) {
     const std::size_t equals = input.find('=');
@@ -53,7 +56,7 @@ std::vector<Example> prediction_inputs(const LoadedRun& run, const PredictArgs& 
 /// The words of the input that got most weight; "" where there are none to show.
 std::string heaviest(const Example& example, const Prediction& p) {
   for (const auto& [name, tokens] : example.inputs) {
-    const std::vector<double> weights = token_weights(p, tokens.size(), name);
+    const std::vector<double> weights = token_weights(p, example, name, tokens.size());
     if (weights.empty()) continue;
     std::vector<std::size_t> order(tokens.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

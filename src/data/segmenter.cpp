@@ -42,12 +42,12 @@ std::vector<std::pair<std::size_t, std::size_t>> cut_links(
 Segmenter::Segmenter(std::string model, std::string_view source)
     : model_(std::move(model)), subwords_(model_, source) {}
 
-std::shared_ptr<const Segmenter> Segmenter::learn(const WordCounts& counts, std::int64_t size) {
+std::shared_ptr<const Segmenter> Segmenter::learn(const WordCounts& counts,
+                                                  SubwordOptions options) {
   std::vector<std::string> lines;
   for (const auto& [word, count] : counts) lines.push_back(fmt::format("{}\t{}", word, count));
-  return std::make_shared<Segmenter>(
-      train_subwords(lines, {.size = static_cast<std::size_t>(size), .counted = true}),
-      "task.subwords");
+  options.counted = true;
+  return std::make_shared<Segmenter>(train_subwords(lines, options), "task.subwords");
 }
 
 std::vector<std::string> Segmenter::cut(std::span<const std::string> words) const {

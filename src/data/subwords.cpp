@@ -94,15 +94,16 @@ std::vector<int> narrow(std::span<const std::int64_t> ids) { return {ids.begin()
 }  // namespace
 
 std::string train_subwords(std::span<const std::string> lines, const SubwordOptions& options) {
-  HEED_CHECK(options.kind == "bpe" || options.kind == "unigram",
-             "subwords: no kind '{}'; one of bpe, unigram", options.kind);
+  const bool characters = options.kind == "characters";
+  HEED_CHECK(characters || options.kind == "bpe" || options.kind == "unigram",
+             "subwords: no kind '{}'; one of bpe, unigram, characters", options.kind);
   HEED_CHECK(!lines.empty(), "subwords: no text to learn from");
   for (std::size_t i = 0; i < lines.size(); ++i) {
     HEED_CHECK(!invalid_utf8(lines[i]), "subwords: line {} is not UTF-8", i + 1);
   }
   // One thread and all lines: the pieces then depend on nothing but the text.
   const std::unordered_map<std::string, std::string> settings = {
-      {"model_type", options.kind},
+      {"model_type", characters ? "char" : options.kind},
       {"input_format", options.counted ? "tsv" : "text"},
       {"vocab_size", fmt::format("{}", options.size)},
       {"character_coverage", fmt::format("{}", options.coverage)},

@@ -2,6 +2,7 @@
 
 #include "heed/attention/align.hpp"
 #include "heed/base/error.hpp"
+#include "heed/base/memory.hpp"
 #include "heed/mechanisms/mechanism.hpp"
 #include "mechanisms/pool.hpp"
 
@@ -66,6 +67,7 @@ class CoParallel : public Mechanism {
 
   Context forward(const Inputs& in, Trace& trace) override {
     const Input k1 = zero_padding(in[first_]), k2 = zero_padding(in[second_]);
+    check_memory(k1.data, k2.data);
     const Tensor A = affinity(k1.data, k2.data);  // [B, N1, N2]
     if (compare_) {
       const Tensor met1 = meet(to_first_, A, k1, k2, trace[first_]);
@@ -114,6 +116,17 @@ class CoParallel : public Mechanism {
     const Options options = resolve(align, parts.align.options, "align");
     HEED_CHECK(!std::get<MakeAlign>(align.make)(options)->needs_query(),
                "mechanism 'co.parallel': align '{}' needs a query, and here is none", align.id);
+  }
+
+  /// Refuses a batch whose affinities would not fit, before they are computed.
+  static void check_memory(const Tensor& k1, const Tensor& k2) {
+    const std::int64_t B = k1.size(0), N1 = k1.size(1), N2 = k2.size(1);
+    const double matrices = torch::GradMode::is_enabled() ? 4 : 2;  // A, act(A) and their gradients
+    check_room(
+        matrices * static_cast<double>(B * N1) * static_cast<double>(N2) *
+            static_cast<double>(k1.element_size()),
+        "co.parallel", [&] { return fmt::format("{} affinities of {} × {} words", B, N1, N2); },
+        "take a smaller batch (train.batch) or shorter inputs (task.max_length)");
   }
 
   Tensor affinity(const Tensor& k1, const Tensor& k2) const {

@@ -113,17 +113,11 @@ namespace {
 
 /// Refuses a batch whose charts would not fit, before anything is computed.
 void check_tree_memory(std::int64_t B, std::int64_t N, std::size_t element, bool trains) {
-  constexpr double kSmall = 64.0 * 1024 * 1024;  // bytes that are not worth a look at the machine
   const double cube = static_cast<double>(N) * static_cast<double>(N) * static_cast<double>(N);
   // Measured, N from 64 to 192: spans of all widths, kept for the gradient, and to train twice.
-  const double bytes =
-      (trains ? 8 : 4) * cube * static_cast<double>(B) * static_cast<double>(element);
-  if (bytes < kSmall) return;
-  const auto room = static_cast<double>(available_memory());
-  HEED_CHECK(bytes <= room,
-             "structured.tree: {} trees of {} words need {}, and {} are free; take a smaller batch "
-             "(train.batch) or shorter inputs (task.max_length)",
-             B, N, memory_text(bytes), memory_text(room));
+  check_room((trains ? 8 : 4) * cube * static_cast<double>(B) * static_cast<double>(element),
+             "structured.tree", [&] { return fmt::format("{} trees of {} words", B, N); },
+             "take a smaller batch (train.batch) or shorter inputs (task.max_length)");
 }
 
 }  // namespace

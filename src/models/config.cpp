@@ -13,7 +13,9 @@
 namespace heed {
 namespace {
 
+/// FILE:LINE, or the change on the command line that it is in.
 std::string at(const std::string& file, const toml::source_region& where) {
+  if (where.path && *where.path != file) return *where.path;
   return fmt::format("{}:{}", file, where.begin.line);
 }
 
@@ -31,7 +33,7 @@ PartSpec part_spec(const toml::node& node, const std::string& key, const std::st
   HEED_CHECK(table, "{}: '{}' is an id in quotes, or a table {{ id = \"…\", option = … }}", where,
              key);
   const auto* id = table->get_as<std::string>("id");
-  HEED_CHECK(id, "{}: the table of '{}' has no id", where, key);
+  HEED_CHECK(id, "{}: the table of '{}' has no id; write {{ id = \"…\", … }}", where, key);
   PartSpec spec{id->get()};
   for (const auto& [name, value] : *table) {
     if (name.str() != "id") spec.options[std::string(name.str())] = option_value(value, where);
@@ -55,6 +57,11 @@ struct Assign {
   }
   void operator()(std::string* value) const {
     const auto* text = node.as_string();
+    const auto* number = node.as_integer();
+    if (number && field.section == "task.columns") {  // of a file with a word a line
+      *value = fmt::format("{}", number->get());
+      return;
+    }
     if (!text) wrong("a text in quotes");
     const bool known =
         field.choices.empty() ||
@@ -179,10 +186,11 @@ toml::table parse_change(const std::string& change) {
   HEED_CHECK(equals != std::string::npos && equals > 0,
              "--set {}: a key and a value are needed, as in --set train.seed=2", change);
   const std::string key = change.substr(0, equals), value = change.substr(equals + 1);
+  const std::string source = "--set " + change;
   try {
-    return toml::parse(key + " = " + value);
+    return toml::parse(key + " = " + value, source);
   } catch (const toml::parse_error&) {
-    return parse_toml(key + " = " + quoted(std::string(trim(value))), "--set " + change);
+    return parse_toml(key + " = " + quoted(std::string(trim(value))), source);
   }
 }
 
@@ -190,11 +198,16 @@ void merge(toml::table& into, toml::table&& from) {
   for (auto&& [key, node] : from) {
     toml::table* below = into.get_as<toml::table>(key.str());
     // A part is a table as a whole: `score={id="additive"}` replaces, it does not blend.
-    if (below && node.is_table() && !node.as_table()->contains("id")) {
+    const bool whole = !node.is_table() || node.as_table()->contains("id");
+    if (below && !whole) {
       merge(*below, std::move(*node.as_table()));
-    } else {
-      into.insert_or_assign(key, std::move(node));
+      continue;
     }
+    // An option of a part that was given by its id alone.
+    if (const auto* id = into.get_as<std::string>(key.str()); id && !whole)
+      node.as_table()->insert("id", id->get());
+    into.erase(key.str());  // with where it stood
+    into.insert(key, std::move(node));
   }
 }
 

@@ -1,5 +1,7 @@
 #include "heed/models/config_paths.hpp"
 
+#include "heed/base/file.hpp"
+
 namespace heed {
 
 namespace fs = std::filesystem;
@@ -17,7 +19,7 @@ Config with_absolute_paths(Config config) {
   for (std::string* path : paths) {
     if (path->empty() || path->starts_with("builtin:") || fs::path(*path).is_absolute()) continue;
     const fs::path beside = source.base / *path;
-    *path = fs::absolute(fs::exists(beside) ? beside : fs::path(*path)).lexically_normal().string();
+    *path = fs::absolute(is_there(beside) ? beside : fs::path(*path)).lexically_normal().string();
   }
   return config;
 }

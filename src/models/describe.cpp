@@ -43,6 +43,7 @@ Json attention_json(const AttentionSpec& parts, const Mechanism& mechanism) {
                        {"output", step.output},
                        {"time", own.time},
                        {"memory", own.memory}});
+    if (step.beside) modules.back()["beside"] = true;
   }
   json["modules"] = std::move(modules);
   json["width"] = mechanism.output_dim();
@@ -72,7 +73,7 @@ Json describe(const Config& config, TaskModel& model) {
             {"feature", {{"id", config.feature.model.id}, {"width", config.feature.dim}}},
             {"query", to_json(config.query, Group::query)},
             {"attention", attention_json(config.attention, model.attention())},
-            {"output", config.output.id}};
+            {"output", to_json(config.output, Group::output)}};
   Json parameters{{"total", model.parameter_count()}};
   for (const auto& child : model.named_children())
     parameters[child.key()] = count_parameters(*child.value());
@@ -141,7 +142,7 @@ std::string to_table(const Json& d) {
   if (attention.contains("context"))
     line("context", fmt::format("{}, width {}", attention["context"].get<std::string>(),
                                 attention["width"].get<std::int64_t>()));
-  if (d.contains("output")) line("output", d["output"].get<std::string>());
+  if (d.contains("output")) line("output", named(d["output"]));
   std::vector<std::string> counts;
   for (const auto& [name, count] : d["parameters"].items())
     counts.push_back(fmt::format("{} {}", name, count.get<std::int64_t>()));

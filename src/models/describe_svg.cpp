@@ -63,26 +63,21 @@ std::vector<std::string> symbols(std::string text) {
 class Builder {
  public:
   explicit Builder(const Json& attention) {
-    const Json& modules = attention.at("modules");
-    for (const Json& m : modules) {
-      const auto keys = m["keys"].get<std::string>(), query = m["query"].get<std::string>();
-      const std::vector<std::size_t> feeds = sources(keys);
-      const std::vector<std::size_t> asks =
-          query.empty() ? std::vector<std::size_t>() : sources(query);
-      add({.title = m["name"].get<std::string>(),
-           .note = "gives " + m["output"].get<std::string>()},
-          feeds, asks, m["output"].get<std::string>());
+    std::vector<const Json*> beside;
+    for (const Json& m : attention.at("modules")) {
+      if (m.contains("beside"))
+        beside.push_back(&m);
+      else
+        add_module(m);
     }
-    if (!attention.contains("context")) return;
-    const auto context = attention["context"].get<std::string>();
-    std::vector<std::size_t> feeds;
-    for (const auto& [symbol, node] : outputs_) {
-      for (const std::string& word : symbols(context))
-        if (word == symbol) feeds.push_back(node);
+    if (attention.contains("context")) add_context(attention["context"].get<std::string>());
+    if (beside.empty()) return;
+    std::vector<std::size_t> feeds = {drawing_.nodes.size() - 1};
+    for (const Json* m : beside) {
+      add_module(*m);
+      feeds.push_back(drawing_.nodes.size() - 1);
     }
-    if (feeds.empty() && drawing_.nodes.empty()) feeds = sources(context);
-    if (feeds.empty()) feeds.push_back(drawing_.nodes.size() - 1);
-    add({.title = "context", .note = context}, feeds, {}, "");
+    add({.title = "answer", .note = "by both"}, feeds, {}, "");
   }
 
   Drawing take() {
@@ -99,6 +94,26 @@ class Builder {
   }
 
  private:
+  void add_module(const Json& m) {
+    const auto keys = m["keys"].get<std::string>(), query = m["query"].get<std::string>();
+    const std::vector<std::size_t> feeds = sources(keys);
+    const std::vector<std::size_t> asks =
+        query.empty() ? std::vector<std::size_t>() : sources(query);
+    add({.title = m["name"].get<std::string>(), .note = "gives " + m["output"].get<std::string>()},
+        feeds, asks, m["output"].get<std::string>());
+  }
+
+  void add_context(const std::string& context) {
+    std::vector<std::size_t> feeds;
+    for (const auto& [symbol, node] : outputs_) {
+      for (const std::string& word : symbols(context))
+        if (word == symbol) feeds.push_back(node);
+    }
+    if (feeds.empty() && drawing_.nodes.empty()) feeds = sources(context);
+    if (feeds.empty()) feeds.push_back(drawing_.nodes.size() - 1);
+    add({.title = "context", .note = context}, feeds, {}, "");
+  }
+
   std::vector<std::size_t> sources(const std::string& text) {
     std::vector<std::size_t> found;
     for (const std::string& word : symbols(text)) {

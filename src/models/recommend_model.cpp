@@ -25,7 +25,8 @@ std::shared_ptr<const Mechanism> with_memory(const Mechanism& trained) {
                    .query = "all histories",
                    .keys = "users in training",
                    .output = "m",
-                   .score = "similarity"});
+                   .score = "similarity",
+                   .beside = true});
   return std::make_shared<DescribedWiring>(std::move(steps), trained.output_dim());
 }
 
@@ -68,7 +69,9 @@ Reply RecommendModel::answer(const Batch& batch, Trace& trace) {
   if (batch.labels.defined() && batch.labels.ge(0).all().item<bool>())
     reply.losses = torch::cross_entropy_loss(scores, batch.labels, {}, at::Reduction::None);
   const auto candidates = batch.inputs.find("candidates");
-  HEED_CHECK(candidates != batch.inputs.end(), "model: the batch has no candidates to rank");
+  HEED_CHECK(candidates != batch.inputs.end(),
+             "recommend: there is nothing to rank for users of the training part; those of val and "
+             "test have candidates");
   for (std::int64_t b = 0; b < batch.size(); ++b) {
     const std::int64_t count = candidates->second.lengths[b].item<std::int64_t>();
     const Tensor own = candidates->second.values[b].slice(0, 0, count).squeeze(1).to(torch::kInt64);

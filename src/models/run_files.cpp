@@ -62,7 +62,9 @@ DataInfo data_info(const Config& config, const Dataset& data, dist::Group& group
   if (config.task.subwords > 0) {
     WordCounts words = count_words(data.train);
     for (const auto& [word, count] : count_targets(data.train)) words[word] += count;
-    info.segmenter = Segmenter::learn(added(words, data, group), config.task.subwords);
+    info.segmenter = Segmenter::learn(
+        added(words, data, group),
+        {.kind = config.task.pieces, .size = static_cast<std::size_t>(config.task.subwords)});
   }
   const std::vector<Example> cut = info.segmenter ? info.seen(data.train) : std::vector<Example>();
   const std::vector<Example>& train = data.graph       ? data.graph->nodes
@@ -72,7 +74,7 @@ DataInfo data_info(const Config& config, const Dataset& data, dist::Group& group
   info.vocabulary = Vocabulary::from_counts(added(count_words(train), data, group), options);
   info.target_vocabulary =
       Vocabulary::from_counts(added(count_targets(train), data, group), options);
-  if (config.output.id == "memory") {
+  if (config.output.id == "memory" && config.task.source.kind == "recommend") {
     const Options memory =
         resolve(registry().find(Group::output, "memory"), config.output.options, "output");
     info.users = UserVectors::learn(

@@ -1,5 +1,6 @@
 // Word vectors from a file: published ones, fixed or tuned.
 #include "heed/base/error.hpp"
+#include "heed/base/file.hpp"
 #include "heed/data/embeddings.hpp"
 #include "heed/models/config.hpp"
 #include "models/vectors.hpp"
@@ -85,7 +86,7 @@ std::filesystem::path vectors_path(const VectorsProblem& problem) {
              "vectors: 'path' is needed, as in vectors = {{ id = \"file\", path = "
              "\"glove.safetensors\" }}; 'heed import' makes such files");
   const std::filesystem::path beside = problem.config.task.source.base / given;
-  return std::filesystem::exists(beside) ? beside : std::filesystem::path(given);
+  return is_there(beside) ? beside : std::filesystem::path(given);
 }
 
 PartInfo file_vectors() {

@@ -38,6 +38,7 @@ constexpr MetricText kMetrics[] = {
     {"ndcg", "NDCG at 10", "share", true},
     {"aer", "Alignment error rate of the weights", "share", false},
     {"correctness", "Weight on the true rationale", "share", true},
+    {"auprc", "AUPRC of the weights for the rationale", "", true},
     {"seconds", "Training time", "s", false},
     {"parameters", "Parameters", "count", false},
 };
@@ -49,10 +50,12 @@ std::string variant_name(const Config& config) {
   const AttentionSpec plain;
   std::string name = a.mechanism.id;
   if (name == "singular") name = a.score.id;
-  if (name == "mean-pool" || name == "no-attention") return name;
-  if (a.mechanism.id != "singular") name += " " + a.score.id;
-  if (a.align.id != plain.align.id) name += " " + a.align.id;
-  if (a.queries.id != plain.queries.id) name += " " + a.queries.id;
+  if (name != "mean-pool" && name != "no-attention") {
+    if (a.mechanism.id != "singular") name += " " + a.score.id;
+    if (a.align.id != plain.align.id) name += " " + a.align.id;
+    if (a.queries.id != plain.queries.id) name += " " + a.queries.id;
+  }
+  if (config.output.id == "memory") name += " + memory";
   return name;
 }
 

@@ -25,6 +25,12 @@ Tensor row_weights(const std::vector<TraceMap>& maps, std::int64_t rows, std::in
   return torch::full({rows}, 1.0 / static_cast<double>(rows), torch::kFloat64);
 }
 
+/// [K] the mean over heads and rows.
+Tensor weights_of_keys(const TraceMap& map, const std::vector<TraceMap>& maps) {
+  const Tensor rows = mean_of_heads(map);
+  return rows.t().mv(row_weights(maps, rows.size(0), rows.size(1)));
+}
+
 constexpr std::int64_t kMostFeatures = 20000;  // numbers of one map; more are not kept
 
 /// The map of one entry of the batch, cut to its lengths.
@@ -92,17 +98,30 @@ void complete(Evaluation& result, const std::vector<Indices>& batches,
 
 }  // namespace
 
-std::vector<double> token_weights(const Prediction& prediction, std::size_t tokens,
-                                  const std::string& input) {
+std::vector<double> token_weights(const Prediction& prediction, const Example& example,
+                                  const std::string& input, std::size_t tokens) {
   const auto keys = static_cast<std::int64_t>(tokens);
   const TraceMap* found = nullptr;
+  Tensor placed;  // what views of the input get
   for (const TraceMap& map : prediction.maps) {
-    if (map.weights.dim() < 3 || map.weights.size(-1) != keys || map.weights.numel() == 0) continue;
+    if (map.weights.dim() < 3 || map.weights.numel() == 0) continue;
+    const auto view = example.views.find(map.key_input);
+    if (view != example.views.end() && view->second.of == input) {
+      const auto [of, begin, end] = view->second;
+      if (map.weights.size(-1) != static_cast<std::int64_t>(end - begin) || end > tokens) continue;
+      if (!placed.defined()) placed = torch::zeros({keys}, torch::kFloat64);
+      placed.slice(0, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end)) +=
+          weights_of_keys(map, prediction.maps);
+      continue;
+    }
+    if (map.weights.size(-1) != keys) continue;
     if (!found || (map.key_input == input && found->key_input != input)) found = &map;
   }
-  if (!found) return {};
-  const Tensor rows = mean_of_heads(*found);
-  const Tensor mean = rows.t().mv(row_weights(prediction.maps, rows.size(0), keys)).contiguous();
+  if (!found && !placed.defined()) return {};
+  const bool by_views = placed.defined() && (!found || found->key_input != input);
+  const Tensor mean =
+      (by_views ? placed / placed.sum().clamp_min(1e-12) : weights_of_keys(*found, prediction.maps))
+          .contiguous();
   return {mean.data_ptr<double>(), mean.data_ptr<double>() + mean.numel()};
 }
 

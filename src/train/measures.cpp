@@ -1,5 +1,6 @@
 // What each kind of task is measured by.
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "heed/base/error.hpp"
@@ -16,11 +17,35 @@ namespace {
 using metrics::Metric;
 using Examples = std::span<const Example>;
 
+/// What people marked, and what a model weighs of the same places.
+struct Agreement {
+  metrics::Weights found, gold;
+};
+
+/// Of an input's words; of its sentences where attention is over those. Empty: of neither.
+Agreement agreement(const Prediction& prediction, const Example& example, const std::string& input,
+                    const std::vector<float>& human) {
+  Agreement result{.found = token_weights(prediction, example, input, human.size()),
+                   .gold = {human.begin(), human.end()}};
+  const auto levels = example.levels.find(input);
+  if (!result.found.empty() || levels == example.levels.end() || levels->second.empty())
+    return result;
+  const std::vector<std::int64_t>& sentences = levels->second.front();
+  result.found = token_weights(prediction, example, input, sentences.size());
+  auto word = human.begin();
+  result.gold.clear();
+  for (const std::int64_t size : sentences) {
+    result.gold.push_back(std::accumulate(word, word + size, 0.0));
+    word += size;
+  }
+  return result;
+}
+
 void add_rationale_metrics(Examples examples, const Evaluation& evaluation,
                            std::vector<Metric>& result) {
   std::vector<metrics::Weights> weights, gold;
   std::vector<metrics::Marks> marks;
-  bool unmarked = false;
+  bool graded = false, unmarked = false;
   for (std::size_t i = 0; i < examples.size(); ++i) {
     const Prediction& prediction = evaluation.predictions[i];
     for (const auto& [input, human] : examples[i].gold) {
@@ -28,16 +53,18 @@ void add_rationale_metrics(Examples examples, const Evaluation& evaluation,
       if (examples[i].gold.size() > 1 &&
           std::ranges::find(prediction.maps, input, &TraceMap::key_input) == prediction.maps.end())
         continue;
-      metrics::Weights found = token_weights(prediction, human.size(), input);
-      if (found.empty()) continue;
-      weights.push_back(std::move(found));
-      gold.emplace_back(human.begin(), human.end());
+      Agreement here = agreement(prediction, examples[i], input, human);
+      if (here.found.empty()) continue;
+      graded =
+          graded || std::ranges::any_of(here.gold, [&](double w) { return w != here.gold[0]; });
       metrics::Marks& marked = marks.emplace_back();
-      for (const float weight : human) marked.push_back(weight > 0);
+      for (const double weight : here.gold) marked.push_back(weight > 0);
       unmarked = unmarked || std::ranges::count(marked, false) > 0;
+      weights.push_back(std::move(here.found));
+      gold.push_back(std::move(here.gold));
     }
   }
-  if (weights.empty()) return;
+  if (!graded) return;
   result.push_back(metrics::correctness(weights, gold));
   if (unmarked) result.push_back(metrics::auprc(weights, marks));
 }

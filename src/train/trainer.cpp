@@ -72,8 +72,11 @@ class Trainer {
     if (group_.size() > 1)
       check_alike({{"config", to_toml(config_)}, {"data", digest(data_)}}, group_);
     complete(data_.val, data_.val_held, group_);
-    HEED_CHECK(!data_.val.empty(), "{}: there is no validation part; set task.val_fraction above 0",
-               config_.task.source.data);
+    HEED_CHECK(!data_.val.empty(), "{}: there is no validation part; {}",
+               source.data.empty() ? source.train : source.data,
+               data_.graph                ? "give some nodes the split 'val'"
+               : source.val_fraction == 0 ? "set task.val_fraction above 0"
+                                          : "there is too little data to hold one out");
     HEED_CHECK(
         config_.train.supervise == 0 || anyone(std::ranges::any_of(data_.train, has_gold), group_),
         "train.supervise: the training part has no gold attention; a rationale column, "

@@ -49,9 +49,12 @@ TEST(Translate, ReadsParallelTextAndCountsItsLines) {
   scratch.write("train.de", "ein hund\n");
   expect_parts(message_of([&] { load_dataset(source); }), {"train.de:2: 1 lines", "has 2"});
   scratch.write("train.de", "ein hund\n \n");
-  expect_parts(message_of([&] { load_dataset(source); }), {"train.en:2: the target is empty"});
+  expect_parts(message_of([&] { load_dataset(source); }), {"train.de:2: the target is empty"});
   scratch.write("train.de", "ein hund\n\xff\n");
-  expect_parts(message_of([&] { load_dataset(source); }), {"train.de:2: not UTF-8"});
+  expect_parts(message_of([&] { load_dataset(source); }),
+               {"train.de:2: byte 1", "0xFF", "not UTF-8"});
+  scratch.write("train.de", std::string_view("ein hund\nx\0\n", 12));
+  expect_parts(message_of([&] { load_dataset(source); }), {"train.de:2: byte 2", "zero byte"});
   source.columns.clear();
   expect_parts(message_of([&] { load_dataset(source); }), {"train.en: ", "[task.columns]"});
 }
@@ -85,6 +88,37 @@ TEST(Translate, ReadsLinksFromATableAndFromLinesAndCutsThemWithTheText) {
   }
 }
 
+TEST(Translate, AByteOrderMarkIsNoPartOfTheFirstWord) {
+  const Scratch scratch;
+  scratch.write("t.en",
+                "\xEF\xBB\xBF"
+                "a b\n");
+  scratch.write("t.de", "\xEF\xBB\xBFx\n");
+  const Dataset data = load_dataset({.kind = "translate",
+                                     .train = "t.en",
+                                     .columns = {{"target", "de"}},
+                                     .val_fraction = 0,
+                                     .base = scratch.folder()});
+  EXPECT_EQ(data.train[0].inputs.at("text"), (Tokens{"a", "b"}));
+  EXPECT_EQ(data.train[0].target, Tokens{"x"});
+}
+
+TEST(Translate, LinksThatAreNamedMustExistForSomePart) {
+  const Scratch scratch;
+  for (const char* name : {"t.en", "t.de", "e.en", "e.de"}) scratch.write(name, "a\n");
+  const DataSource source{.kind = "translate",
+                          .train = "t.en",
+                          .test = "e.en",
+                          .columns = {{"target", "de"}, {"links", "aling"}},
+                          .val_fraction = 0,
+                          .base = scratch.folder()};
+  expect_parts(message_of([&] { load_dataset(source); }),
+               {"t.aling: no such file", "[task.columns]", "\"aling\""});
+  EXPECT_EQ(load_examples("t.en", source).size(), 1u) << "to answer, none are needed";
+  scratch.write("e.aling", "0-0\n");
+  EXPECT_EQ(load_dataset(source).test[0].links.size(), 1u) << "gold links are often the test's";
+}
+
 TEST(Translate, NewRowsNeedNoTarget) {
   const Scratch scratch;
   scratch.write("n.tsv", "text\na dog\n");
@@ -96,7 +130,7 @@ TEST(Translate, NewRowsNeedNoTarget) {
 TEST(Point, ReadsPointsAndNamesWhatIsWrong) {
   const Scratch scratch;
   const DataSource source{.kind = "point", .base = scratch.folder()};
-  scratch.write("p.jsonl", "{\"points\": [[0, 1], [0.5, 2e-1]], \"order\": [1, 0]}\n");
+  scratch.write("p.jsonl", "{\"points\": [[1e-60, 1], [0.5, 2e-1]], \"order\": [1, 0]}\n");
   const auto rows = load_examples("p.jsonl", source);
   EXPECT_EQ(rows[0].values.at("points").data, (std::vector<float>{0, 1, 0.5f, 0.2f}));
   EXPECT_EQ(rows[0].target, (Tokens{"1", "0"}));
@@ -105,7 +139,7 @@ TEST(Point, ReadsPointsAndNamesWhatIsWrong) {
       {"[[0, 1]], \"order\": [1]", "the order names point 1; there are 1"},
       {"\"0 1; 0 x\", \"order\": [0]", "'x' is not a number"},
       {"[[0, 1]], \"order\": [-1]", "'-1' is not the number of a point"},
-      {"[[0, 1e99]], \"order\": [0]", "1e+99"},
+      {"[[0, 1e99]], \"order\": [0]", "'1e+99' is not finite"},
   };
   for (const auto& [cells, reason] : wrong) {
     scratch.write("p.jsonl", std::string("\n{\"points\": ") + cells + "}\n");
@@ -279,7 +313,7 @@ TEST(Segmenter, PiecesAreTheTextAgainAndEverythingCountsInThem) {
   const Dataset data = language({.train = 300, .val = 1, .test = 1});
   WordCounts counts = count_targets(data.train);
   for (const auto& [word, count] : count_words(data.train)) counts[word] += count;
-  const auto segmenter = Segmenter::learn(counts, 60);
+  const auto segmenter = Segmenter::learn(counts, {.size = 60});
   Example example;
   example.inputs["text"] = {"farmers", "see", "the", "µ"};
   example.target = {"hanoi"};

@@ -184,12 +184,67 @@ def test_attention_that_does_not_fit_is_refused_before_it_is_computed(heed, tmp_
     assert "3000 queries × 3000 keys need" in done.stderr and "train.batch" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "mechanism, sizes",
+    [
+        # 17 matrices of 1100² are 82 MB, the 5 of a softmax would be 24.
+        ('mechanism = "self-attention"\nalign = "stick-breaking"', "1100 queries × 1100 keys need"),
+        ('mechanism = "self-attention"\nscore = "dot"\nposition = "relative"', "1900 queries × 1900 keys need"),
+        ('mechanism = "co.parallel"', "affinities of 2500 × 2500 words need"),
+    ],
+)
+def test_what_takes_more_than_a_softmax_is_refused_too(heed, tmp_path, mechanism, sizes):
+    words = "a " * int(sizes.split(" × ")[1].split()[0])
+    row = f"{words}\t{words}\tx\ttrain\n"
+    (tmp_path / "long.tsv").write_text("text\tsecond\tlabel\tsplit\n" + row * 3 + "b\tb\ty\ttrain\n" * 2)
+    pair = "co." in mechanism
+    config = config_of(tmp_path, "pair" if pair else "classify", "reviews", more=f"[attention]\n{mechanism}")
+    changes = [f"task.data={tmp_path / 'long.tsv'}", "task.val_fraction=0.3", "train.batch=1"]
+    sets = [part for change in changes + ["task.columns.first=text"] * pair for part in ("--set", change)]
+    done = heed("train", config, "--out", tmp_path / "run", *sets, env={"HEED_MEMORY": "70000000"})
+    assert done.returncode == 2, done.stdout
+    assert sizes in done.stderr and "train.batch" in done.stderr, done.stderr
+
+
 def test_wrong_changes_say_what_is_wrong(heed, tmp_path):
-    config = config_of(tmp_path, "classify", "reviews")
+    config = config_of(tmp_path, "classify", "reviews", more='[attention]\nalign = "soft"')
     for change, reason in [
         ("train.sed=1", "did you mean 'seed'"),
         ("x", "a key and a value are needed"),
-        ("train.epochs=many", "'epochs' must be a whole number"),
+        ("train.epochs=many", "--set train.epochs=many: 'epochs' must be a whole number"),
+        ("attention.align.temprature=2", "did you mean 'temperature'"),
     ]:
         done = heed("train", config, "--out", tmp_path / "run", "--set", change)
         assert done.returncode == 2 and reason in done.stderr, done.stderr
+
+
+def test_an_option_of_a_part_that_is_named_by_its_id(heed, tmp_path):
+    config = config_of(tmp_path, "classify", "reviews?size=40", more='[attention]\nalign = "soft"')
+    train(heed, config, tmp_path / "run", "train.epochs=1", "attention.align.temperature=2.0")
+    assert "temperature = 2" in (tmp_path / "run" / "config.toml").read_text()
+
+
+@pytest.mark.parametrize("pieces", ["unigram", "characters"])
+def test_words_are_cut_into_pieces_of_each_kind(heed, tmp_path, pieces):
+    config = config_of(tmp_path, "classify", "reviews?size=200")
+    train(heed, config, tmp_path / "run", "train.epochs=1", "task.subwords=60", f"task.pieces={pieces}")
+    cut = [piece for line in lines(tmp_path / "run" / "traces.jsonl") for piece in line["inputs"]["text"]]
+    assert any(piece.startswith("▁") for piece in cut) and any(not piece.startswith("▁") for piece in cut)
+    if pieces == "characters":
+        assert all(len(piece) == 1 for piece in cut)
+
+
+def test_gold_attention_is_measured_where_models_look_at_views_or_at_sentences(heed, tmp_path):
+    config = config_of(tmp_path, "aspect", "reviews?size=300", more='[attention]\nmechanism = "rotatory"')
+    by_views = train(heed, config, tmp_path / "views", "train.epochs=1")
+    assert 0 < by_views["correctness"] < 1 and 0 < by_views["auprc"] < 1
+    config = config_of(tmp_path, "answer", "stories?size=800", "embedding", '[query]\nmodel = "specialised"')
+    changes = ["train.epochs=8", "feature.pool=position"]
+    by_sentences = train(heed, config, tmp_path / "sentences", *changes)
+    taught = train(heed, config, tmp_path / "taught", *changes, "train.supervise=1")
+    assert 0 < by_sentences["correctness"] + 0.05 < taught["correctness"] < 1
+
+
+def test_where_all_is_marked_there_is_nothing_to_agree_with(heed, tmp_path):
+    config = config_of(tmp_path, "point", "sort?size=60&n=4", more='[output]\nmodel = "pointer"')
+    assert "correctness" not in train(heed, config, tmp_path / "run", "train.epochs=1")

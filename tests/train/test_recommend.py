@@ -92,3 +92,42 @@ def test_a_memory_is_for_recommendations(heed, tmp_path):
     config.write_text('[task]\ndata = "builtin:reviews?size=40"\n[output]\nmodel = "memory"\n')
     done = heed("train", config, "--out", tmp_path / "run")
     assert done.returncode == 2 and "recommend" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_an_ablation_compares_with_a_memory(heed, tmp_path):
+    config = tmp_path / "config.toml"
+    text = CONFIG.format(
+        attention='mechanism = "mean-pool"',
+        epochs=1,
+        sampled=0,
+        data="builtin:recommend?size=60",
+        output='id = "softmax"',
+    )
+    config.write_text(text)
+    arguments = ["--over", "output.model=softmax,memory", "--seeds", 1, "--out", tmp_path / "grid"]
+    done = heed("ablate", config, *arguments)
+    assert done.returncode == 0, done.stderr
+    assert "does not fit" not in done.stdout, done.stdout
+
+
+def test_a_memory_is_described_and_named(heed, tmp_path):
+    runs = []
+    for output in ("softmax", "memory"):
+        folder = tmp_path / output
+        folder.mkdir()
+        data = "builtin:recommend?size=60"
+        done = train(heed, folder, 'mechanism = "no-attention"', epochs=1, data=data, output=f'id = "{output}"')
+        assert done.returncode == 0, done.stderr
+        runs.append((folder / "run").rename(tmp_path / f"{output}-run"))
+    told = json.loads(heed("describe", runs[1], "--json").stdout)
+    assert told["output"]["options"]["sharpness"] == 6
+    picture = tmp_path / "wiring.svg"
+    assert heed("describe", runs[1], "--svg", picture).returncode == 0
+    drawn = picture.read_text()
+    assert "users in training" in drawn and "last of history" in drawn and ">answer<" in drawn
+    assert heed("report", *runs, "--out", tmp_path / "report.html").returncode == 0
+    assert "no-attention + memory" in (tmp_path / "report.html").read_text()
+    done = heed("eval", runs[1], "--split", "train")
+    assert done.returncode == 2 and "val and test" in done.stderr
+    done = heed("predict", runs[1], "rope")
+    assert done.returncode == 2 and "heed serve" in done.stderr and "--data" not in done.stderr

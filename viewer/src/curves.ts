@@ -3,6 +3,7 @@ import type { Line } from "./charts/line_chart";
 import { variantMark } from "./color";
 import type { Table } from "./csv";
 import type { Report, Run } from "./data";
+import { describe } from "./metrics";
 
 export type Grouping = "runs" | "means";
 
@@ -12,26 +13,32 @@ const kLabels: Record<string, { text: string; unit: string }> = {
   val_accuracy: { text: "Validation accuracy", unit: "share" },
   seconds: { text: "Time of the epoch", unit: "s" },
 };
-const kOrder = ["val_accuracy", "val_loss", "train_loss"];
 
+/** The task's own measure first: what tells the best epoch. */
 export function measureKeys(runs: Run[]): string[] {
-  const all = new Set(
-    runs.flatMap((run) => run.curve.flatMap((point) => [...point.values.keys()])),
-  );
-  return [
-    ...kOrder.filter((key) => all.has(key)),
-    ...[...all].filter((key) => !kOrder.includes(key)),
+  const all = [
+    ...new Set(runs.flatMap((run) => run.curve.flatMap((point) => [...point.values.keys()]))),
   ];
+  const own = all.find((key) => key.startsWith("val_") && key !== "val_loss");
+  const order = [own, "val_loss", "train_loss"];
+  return [
+    ...order.filter((key) => key !== undefined && all.includes(key)),
+    ...all.filter((key) => !order.includes(key)),
+  ] as string[];
 }
 
 /** A softmax classifier's loss is a cross-entropy, and heed's logarithms are natural. */
-export function measure(key: string, task: string): { text: string; unit: string } {
+export function measure(key: string, report: Report): { text: string; unit: string } {
   const known = kLabels[key];
-  if (!known) {
-    const text = key.replaceAll("_", " ");
-    return { text, unit: key.endsWith("_accuracy") ? "share" : "" };
+  if (known) {
+    return key.endsWith("_loss") && report.task.kind === "classify"
+      ? { ...known, unit: "nats" }
+      : known;
   }
-  return key.endsWith("_loss") && task === "classify" ? { ...known, unit: "nats" } : known;
+  const metric = key.startsWith("val_") ? describe(report.variants, key.slice(4)) : undefined;
+  return metric
+    ? { text: `${metric.label}, validation`, unit: metric.unit }
+    : { text: key.replaceAll("_", " "), unit: key.endsWith("_accuracy") ? "share" : "" };
 }
 
 function runsOf(report: Report, variant: string): Run[] {

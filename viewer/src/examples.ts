@@ -37,8 +37,16 @@ export function collectItems(runs: Run[]): Item[] {
 }
 
 /** null when there is no prediction or no true label to hold it against. */
+/** The place of the right one in an answer that ranks several, from 1; 0: not among them; null: no such answer. */
+export function rankOfRight({ gold, prediction }: Example): number | null {
+  if (gold?.label == null || gold.sequence || !prediction?.sequence) return null;
+  return prediction.sequence.indexOf(gold.label) + 1;
+}
+
 export function isRight(example: Example | undefined): boolean | null {
   if (!example?.prediction || example.gold?.label == null) return null;
+  const rank = rankOfRight(example);
+  if (rank !== null) return rank > 0;
   return example.prediction.label === example.gold.label;
 }
 

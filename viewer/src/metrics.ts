@@ -3,19 +3,24 @@ import type { Metric, Variant } from "./data";
 import { formatSpread, formatValue } from "./format";
 import type { Table } from "./csv";
 
-/** The metrics people ask for first; the others follow in the order of the data. */
-const kFirst = ["accuracy", "correctness"];
+const kRationale = "correctness";
 
+/** The task's own measure, which the data has first, then the weight on the rationale, then the others. */
 export function metricKeys(variants: Variant[]): string[] {
-  const all = new Set(variants.flatMap((variant) => [...variant.metrics.keys()]));
-  return [...kFirst.filter((key) => all.has(key)), ...[...all].filter((k) => !kFirst.includes(k))];
+  const all = [...new Set(variants.flatMap((variant) => [...variant.metrics.keys()]))];
+  const [own, ...others] = all.filter((key) => key !== kRationale);
+  return [
+    ...(own === undefined ? [] : [own]),
+    ...(all.includes(kRationale) ? [kRationale] : []),
+    ...others,
+  ];
 }
 
-/** The two metrics that get a plot of their own. */
+/** The metrics that get a plot of their own, two at most. */
 export function headlineKeys(variants: Variant[]): string[] {
-  const keys = metricKeys(variants);
-  const first = keys.filter((key) => kFirst.includes(key));
-  return first.length > 0 ? first : keys.slice(0, 2);
+  return metricKeys(variants)
+    .slice(0, 2)
+    .filter((key, i) => i === 0 || key === kRationale);
 }
 
 /** How the metric is labelled: by the first variant that has it. */

@@ -2,10 +2,17 @@ import { describe, expect, it } from "vitest";
 import { readsRightToLeft } from "../src/charts/shaded_text";
 import { markerPath, shade, variantMark } from "../src/color";
 import { toCsv } from "../src/csv";
-import { curveLines, measureKeys } from "../src/curves";
-import { readReport, type WeightMap } from "../src/data";
+import { curveLines, measure, measureKeys } from "../src/curves";
+import { readReport, type Example, type WeightMap } from "../src/data";
 import { fileName } from "../src/download";
-import { collectItems, isRight, runsOfSeed, selectItems, type Query } from "../src/examples";
+import {
+  collectItems,
+  isRight,
+  rankOfRight,
+  runsOfSeed,
+  selectItems,
+  type Query,
+} from "../src/examples";
 import {
   formatInterval,
   formatP,
@@ -14,7 +21,7 @@ import {
   formatValue,
   tickFormat,
 } from "../src/format";
-import { bestVariants, metricKeys, metricTable } from "../src/metrics";
+import { bestVariants, headlineKeys, metricKeys, metricTable } from "../src/metrics";
 import { linear, niceDomain, spread, tickStep, ticks } from "../src/scale";
 import { entropy, exampleShare, keyWeights, rationaleShare, shadedInputs } from "../src/weights";
 import { fixture } from "./fixture";
@@ -220,6 +227,22 @@ describe("sentences", () => {
   });
 });
 
+describe("answers that rank", () => {
+  const example = report.runs[0]!.examples[0]!;
+  const ranked = (sequence: string[]): Example => ({
+    ...example,
+    gold: { ...example.gold!, label: "rope", sequence: undefined },
+    prediction: { ...example.prediction!, label: sequence[0]!, sequence },
+  });
+
+  it("are right when the right one is among them", () => {
+    expect(rankOfRight(ranked(["rod", "rope"]))).toBe(2);
+    expect(isRight(ranked(["rod", "rope"]))).toBe(true);
+    expect(isRight(ranked(["rod", "hook"]))).toBe(false);
+    expect(rankOfRight(example)).toBeNull();
+  });
+});
+
 describe("metrics", () => {
   it("puts accuracy and correctness first", () => {
     expect(metricKeys(report.variants)).toEqual([
@@ -228,6 +251,20 @@ describe("metrics", () => {
       "seconds",
       "parameters",
     ]);
+  });
+
+  it("puts a task's own measure before the weight on the rationale, and only these in plots", () => {
+    const hit = { ...report.variants[0]!.metrics.get("accuracy")!, label: "Hit rate at 10" };
+    const kept = [...report.variants[0]!.metrics].filter(([key]) => key !== "accuracy");
+    const variants = [{ ...report.variants[0]!, metrics: new Map([["hr", hit], ...kept]) }];
+    expect(metricKeys(variants).slice(0, 2)).toEqual(["hr", "correctness"]);
+    expect(headlineKeys(variants)).toEqual(["hr", "correctness"]);
+    variants[0]!.metrics.delete("correctness");
+    expect(headlineKeys(variants)).toEqual(["hr"]);
+    expect(measure("val_hr", { ...report, variants })).toEqual({
+      text: "Hit rate at 10, validation",
+      unit: "share",
+    });
   });
 
   it("finds the best by the better end, and none where there is nothing to compare", () => {

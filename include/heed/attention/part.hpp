@@ -90,6 +90,8 @@ struct InputNeed {
 
 /// One entry of the registry: all that the config, the command line, the documentation, the tests
 /// and Python know of a part.
+constexpr double kSoftmaxMatrices = 5;  // scores, what is shown of them, weights, both again
+
 struct PartInfo {
   std::string id;
   Group group;
@@ -108,6 +110,8 @@ struct PartInfo {
   std::vector<InputNeed> takes = {{}};  // of a mechanism
   bool scored = true;                   // of a mechanism: the config's score and alignment matter
   Status status = Status::built;
+  /// Of an alignment: matrices [Q, K] that its plain formula holds at once to learn from, measured.
+  double matrices = kSoftmaxMatrices;
   double error_factor = 2;  // allowed error, in units of the plain formula's in the same type
   std::function<Reasons(const Problem&)> unsupported = {};
   Maker make = {};

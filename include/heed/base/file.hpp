@@ -5,6 +5,10 @@
 
 namespace heed {
 
+/// False when nothing is there. What cannot be looked at (a loop of links, a locked folder) is
+/// there: whoever opens it is told why.
+bool is_there(const std::filesystem::path& path);
+
 /// The whole file. InputError names the path and the reason when it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace heed {
@@ -16,6 +17,11 @@ std::uint64_t peak_memory();
 /// Gives what is free inside the allocator back to the machine: worth it once before work of
 /// another kind, as the pages are taken anew where they are needed again.
 void give_back_memory();
+
+/// InputError when that many bytes are more than is free, before they are taken: "`who`: `sizes`
+/// need 3.2 GiB, and 1.0 GiB are free; `cure`". `sizes` is told only then.
+void check_room(double bytes, const char* who, const std::function<std::string()>& sizes,
+                const std::string& cure);
 
 /// "3.2 GiB", for messages.
 std::string memory_text(double bytes);

@@ -19,8 +19,8 @@ class Segmenter {
  public:
   /// `model`: the bytes of a SentencePiece model; `source` is named when they are damaged.
   Segmenter(std::string model, std::string_view source);
-  /// Learns `size` pieces by BPE from words and how often they occur.
-  static std::shared_ptr<const Segmenter> learn(const WordCounts& counts, std::int64_t size);
+  /// Learns pieces from words and how often they occur.
+  static std::shared_ptr<const Segmenter> learn(const WordCounts& counts, SubwordOptions options);
 
   const std::string& model() const { return model_; }
   std::vector<std::string> cut(std::span<const std::string> words) const;

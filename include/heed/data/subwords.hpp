@@ -16,10 +16,11 @@ class SentencePieceProcessor;
 namespace heed {
 
 struct SubwordOptions {
-  std::string kind = "bpe";  ///< bpe (Sennrich et al. 2016) or unigram (Kudo 2018)
-  std::size_t size = 8000;   ///< Pieces, the four specials included.
-  double coverage = 1.0;     ///< Share of the characters that get a piece of their own.
-  bool counted = false;      ///< A line is a text, a tab and how often it occurs.
+  /// bpe (Sennrich et al. 2016), unigram (Kudo 2018) or characters, the most frequent ones.
+  std::string kind = "bpe";
+  std::size_t size = 8000;  ///< Pieces, the four specials included; of characters the most.
+  double coverage = 1.0;    ///< Share of the characters that get a piece of their own.
+  bool counted = false;     ///< A line is a text, a tab and how often it occurs.
 };
 
 /// Learns subwords from lines of text and returns the model file's bytes; the same lines and

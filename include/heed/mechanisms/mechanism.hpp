@@ -59,6 +59,7 @@ struct WiringStep {
   std::string keys;        // where its keys and values come from
   std::string output;      // what the formula calls its context
   std::string score = {};  // of one that does not score as the config says
+  bool beside = false;     // what it gives joins the answer, not the context
 };
 
 /// A wiring of attention modules over named inputs.

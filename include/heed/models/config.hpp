@@ -17,6 +17,7 @@ struct Config {
     DataSource source{.data = "builtin:reviews"};
     std::int64_t min_count = 1;  // words seen less often are unknown
     std::int64_t subwords = 0;   // pieces that words are cut into; 0: words stay whole
+    std::string pieces = "bpe";  // what these are
   };
   struct Feature {
     PartSpec vectors = "trained";

@@ -31,16 +31,17 @@ Evaluation evaluate(const LoadedRun& run, std::span<const Example> examples,
                     const EvaluateOptions& options = {}, dist::Group& group = dist::alone());
 
 /// The weight of each of so many tokens of an input: the mean over heads and queries of the first
-/// map that has them, and of maps that look at `input` if there are any, where a row for each
-/// sentence counts by the sentence's own weight. A wiring may also weigh embeddings, sentences or
-/// its own contexts; empty: nothing else.
-std::vector<double> token_weights(const Prediction& prediction, std::size_t tokens,
-                                  const std::string& input = "");
+/// map that looks at it, where a row for each sentence counts by the sentence's own weight; else of
+/// all maps that look at views of it, each word at its place; else of a map with as many keys. A
+/// wiring may also weigh embeddings, sentences or its own contexts; empty: nothing else.
+std::vector<double> token_weights(const Prediction& prediction, const Example& example,
+                                  const std::string& input, std::size_t tokens);
 
 /// What the kind of task is measured by: the first tells which epoch is best. Of labels accuracy
 /// and macro F1; where the examples have gold attention and the model has weights, also
 /// correctness (the share of weight on the rationale; its details are agreement with graded
-/// weights) and, unless every token is marked, AUPRC of `token_weights`.
+/// weights) and AUPRC of `token_weights`, or of sentences where attention is over those. Where
+/// every token of every example has the same gold weight, there is nothing to agree with.
 std::vector<metrics::Metric> measure(const LoadedRun& run, std::span<const Example> examples,
                                      const Evaluation& evaluation);
 

@@ -28,7 +28,7 @@ export function curvesView(report: Report): Child {
     title: "Training curves",
     note: "Hollow mark: a run's best epoch, whose weights are kept. Point at the plot, or focus it and use the arrow keys, for the numbers.",
     draw: (width) => {
-      const { text, unit } = measure(key, report.task.kind);
+      const { text, unit } = measure(key, report);
       const lines = curveLines(report, key, grouping, shown);
       const readout = (epoch: number): Child => readoutAt(epoch, lines, unit);
       return lineChart(
@@ -39,7 +39,7 @@ export function curvesView(report: Report): Child {
     table: () => curveTable(report),
   });
 
-  const measures = keys.map((value) => ({ value, text: measure(value, report.task.kind).text }));
+  const measures = keys.map((value) => ({ value, text: measure(value, report).text }));
   const pick = (value: string): void => {
     key = value;
     plot.redraw();

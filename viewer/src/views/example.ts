@@ -5,7 +5,7 @@ import { variantMark } from "../color";
 import type { Cell, Table } from "../csv";
 import type { Example, Report, Run } from "../data";
 import { h, type Child } from "../dom";
-import { goldLabel, isRight, type Item } from "../examples";
+import { goldLabel, isRight, rankOfRight, type Item } from "../examples";
 import { formatValue } from "../format";
 import { pictureOf } from "../pictures";
 import type { Subject } from "../pictures/picture";
@@ -102,7 +102,16 @@ function drawn(subject: Subject, wanted: string): Child {
 function verdictText(example: Example): string {
   if (!example.prediction) return "";
   const right = isRight(example);
-  return `${right === null ? "" : right ? "✓ right: " : "✗ wrong: "}${example.prediction.label}`;
+  const sign = right === null ? "" : right ? "✓ " : "✗ ";
+  const word = verdictWord(example);
+  return `${sign}${word}${word && ": "}${example.prediction.label}`;
+}
+
+function verdictWord(example: Example): string {
+  const right = isRight(example);
+  const rank = rankOfRight(example);
+  if (rank !== null) return right ? `hit, place ${rank}` : "miss";
+  return right === null ? "" : right ? "right" : "wrong";
 }
 
 function verdict(report: Report, example: Example): Child {
@@ -114,7 +123,7 @@ function verdict(report: Report, example: Example): Child {
     "span",
     { class: right === null ? "said" : right ? "said right" : "said wrong" },
     right !== null && h("span", { class: "sign", "aria-hidden": "true" }, right ? "✓" : "✗"),
-    right !== null && h("strong", {}, right ? "right" : "wrong"),
+    right !== null && h("strong", {}, verdictWord(example)),
     ` ${example.prediction.label}`,
     probability !== undefined &&
       Number.isFinite(probability) &&

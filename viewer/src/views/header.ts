@@ -14,7 +14,7 @@ export function headerView(report: Report): HTMLElement {
         .map(([split, size]) => `${formatValue(size, "count")} ${split}`)
         .join(" · "),
     ],
-    ["Labels", report.task.labels.join(" · ")],
+    ["Labels", labels(report.task.labels)],
     ["Compared", compared(report)],
     ["Made", report.created && h("time", { datetime: report.created }, formatTime(report.created))],
     ["Machine", report.machine],
@@ -35,6 +35,13 @@ export function headerView(report: Report): HTMLElement {
     ),
     report.problems.length > 0 && problems(report.problems),
   );
+}
+
+const kMostLabels = 12;
+
+/** Of a recommender they are all items there are. */
+function labels(all: string[]): string {
+  return all.length > kMostLabels ? formatValue(all.length, "count") : all.join(" · ");
 }
 
 function compared({ variants, runs }: Report): string {
