@@ -44,6 +44,14 @@ TEST_F(FileTest, NamesThePathAndTheReason) {
   EXPECT_THAT(error_of([&] { write_file("/dev/full/x", "x"); }), HasSubstr("cannot write"));
 }
 
+TEST_F(FileTest, WhatCannotBeLookedAtIsThereAndOpeningItSaysWhy) {
+  EXPECT_FALSE(is_there(folder / "none"));
+  EXPECT_TRUE(is_there(folder));
+  fs::create_symlink("loop", folder / "loop");
+  EXPECT_TRUE(is_there(folder / "loop"));
+  EXPECT_THAT(error_of([&] { read_file(folder / "loop"); }), HasSubstr("symbolic links"));
+}
+
 TEST_F(FileTest, AFullDiskKeepsTheOldFile) {
   // /dev/full accepts an open and refuses every write, as a full disk does.
   const fs::path file = folder / "kept";

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "heed/base/error.hpp"
+
 namespace heed {
 namespace {
 
@@ -22,6 +24,23 @@ TEST(AvailableMemory, IsKnownAndMayBeGiven) {
   EXPECT_GT(available_memory(), 1u << 20);
   setenv("HEED_MEMORY", "12345", 1);
   EXPECT_EQ(available_memory(), 12345u);
+  unsetenv("HEED_MEMORY");
+}
+
+TEST(CheckRoom, RefusesWhatDoesNotFitWithSizesAndCure) {
+  setenv("HEED_MEMORY", "100000000", 1);
+  const auto check = [](double bytes) {
+    check_room(
+        bytes, "attend", [] { return std::string("3 × 4 pairs"); }, "take less");
+  };
+  EXPECT_NO_THROW(check(99e6));
+  try {
+    check(101e6);
+    FAIL() << "101 MB fitted in 100";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "attend: 3 × 4 pairs need 96.3 MiB, and 95.4 MiB are free; take less");
+  }
   unsetenv("HEED_MEMORY");
 }
 
