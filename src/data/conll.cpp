@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "data/parts.hpp"
 #include "data/table.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
@@ -18,7 +19,9 @@ using Words = std::vector<std::string>;
 struct Block {
   std::size_t line = 0;  // where it starts
   std::vector<Words> words;
-  std::map<std::string, std::string> notes;  // "# key = value"
+  std::vector<std::size_t> lines;               // of the words
+  std::map<std::string, std::string> notes;     // "# key = value"
+  std::map<std::string, std::size_t> repeated;  // keys of notes that came again, and where
 };
 
 /// The names of CoNLL-U's columns; other files may name theirs, "# global.columns = FORM TAG".
@@ -36,6 +39,12 @@ bool is_extra(const std::string& id) {
          });
 }
 
+/// The columns of a word, between tabs if there are any.
+Words cells_of(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line.find('\t') == line.npos ? split_words(line) : split(line, '\t');
+}
+
 /// Tags of spans (O, B-X, I-X) mark what is inside; a number is itself.
 std::string marked(const std::string& tag) {
   if (tag == "O" || tag == "_") return "0";
@@ -50,12 +59,14 @@ class ConllReader {
 
   void read(std::string_view text, std::span<const Column> wanted, const TakeRow& take) {
     std::size_t number = 0;
-    for (const std::string& whole : split(text, '\n')) {
+    const Words lines = split(text, '\n');
+    look_at_first_row(lines);
+    for (const std::string& whole : lines) {
       const std::string line(trim(whole));
       ++number;
       if (line.empty()) {
         finish(wanted, take);
-      } else if (block_.words.empty() && line.starts_with("# ")) {
+      } else if (block_.words.empty() && is_comment(line)) {
         note(line.substr(1), number);
       } else if (!line.starts_with("-DOCSTART-")) {
         add(whole, number);
@@ -65,6 +76,26 @@ class ConllReader {
   }
 
  private:
+  void look_at_first_row(const Words& lines) {
+    const auto row = std::ranges::find_if(lines, [](const std::string& whole) {
+      const std::string_view line = trim(whole);
+      return !line.empty() && !line.starts_with('#') && !line.starts_with("-DOCSTART-");
+    });
+    if (row == lines.end()) return;
+    width_ = cells_of(*row).size();
+    tabs_ = row->find('\t') != row->npos;
+  }
+
+  /// Of a line above a sentence's words. A first word may be '#': a comment has a key and a value,
+  /// or is no row by its columns.
+  bool is_comment(const std::string& line) const {
+    if (!line.starts_with("# ")) return false;
+    const std::size_t equals = std::min(line.find('='), line.size());
+    const bool keyed = equals < line.size() && !trim(line.substr(1, equals - 1)).empty();
+    const bool tabs = line.find('\t') != line.npos;
+    return keyed || tabs != tabs_ || cells_of(line).size() != width_;
+  }
+
   void note(const std::string& text, std::size_t number) {
     if (block_.line == 0) block_.line = number;
     const std::size_t equals = text.find('=');
@@ -72,12 +103,11 @@ class ConllReader {
     const std::string key(trim(std::string_view(text).substr(0, equals)));
     const std::string value(trim(std::string_view(text).substr(equals + 1)));
     if (key == "global.columns") names_ = split_words(value);
-    block_.notes[key] = value;
+    if (!block_.notes.emplace(key, value).second) block_.repeated.emplace(key, number);
   }
 
   void add(std::string_view line, std::size_t number) {
-    Words cells = line.find('\t') == line.npos ? split_words(line) : split(line, '\t');
-    if (!cells.back().empty() && cells.back().back() == '\r') cells.back().pop_back();
+    Words cells = cells_of(line);
     if (block_.line == 0) block_.line = number;
     if (!names_.empty() && names_.front() == "ID" && is_extra(cells.front())) return;
     const std::size_t before = block_.words.empty() ? cells.size() : block_.words.front().size();
@@ -85,6 +115,7 @@ class ConllReader {
                "{}: {} columns, the sentence's first word has {}; check the separators",
                at_line(file_, number), cells.size(), before);
     block_.words.push_back(std::move(cells));
+    block_.lines.push_back(number);
   }
 
   /// The place of a column that is named or numbered from 1; none: it is neither.
@@ -100,16 +131,32 @@ class ConllReader {
   /// What a column says of the sentence: a note, or the column's words. Of what a sentence has one
   /// of, its first word tells.
   std::optional<std::string> cell(const Block& block, const Column& column) const {
-    if (const auto note = block.notes.find(column.name); note != block.notes.end())
+    if (const auto note = block.notes.find(column.name); note != block.notes.end()) {
+      const auto again = block.repeated.find(column.name);
+      HEED_CHECK(again == block.repeated.end(),
+                 "{}: a second comment '# {} = …' above one sentence; keep one",
+                 at_line(file_, again->second), column.name);
       return note->second;
+    }
     const auto place = place_of(column.name);
     if (!place || *place >= block.words.front().size()) return {};
     if (column.role == "label" || column.role == "split" || column.role == "id")
       return block.words.front()[*place];
     Words values;
-    for (const Words& word : block.words)
-      values.push_back(column.role == "rationale" ? marked(word[*place]) : word[*place]);
+    for (std::size_t word = 0; word < block.words.size(); ++word)
+      values.push_back(value(block, word, *place, column));
     return join(values, " ");
+  }
+
+  /// One word's share of a column. What is wrong with it is said here, where its line is known.
+  std::string value(const Block& block, std::size_t word, std::size_t place,
+                    const Column& column) const {
+    const std::string& text = block.words[word][place];
+    HEED_CHECK(!trim(text).empty(), "{}: the {} of this word is empty; fill it in",
+               at_line(file_, block.lines[word]), column.name);
+    if (column.role != "rationale") return text;
+    parse_weights(marked(text), 1, at_line(file_, block.lines[word]), "the tag");
+    return marked(text);
   }
 
   void finish(std::span<const Column> wanted, const TakeRow& take) {
@@ -128,6 +175,8 @@ class ConllReader {
 
   const std::filesystem::path& file_;
   Words names_;
+  std::size_t width_ = 0;  // columns of the file's first row
+  bool tabs_ = false;      // between them
   Block block_;
 };
 

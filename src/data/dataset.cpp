@@ -9,6 +9,7 @@
 #include "data/parts.hpp"
 #include "data/recommend.hpp"
 #include "heed/base/error.hpp"
+#include "heed/base/file.hpp"
 #include "heed/base/random.hpp"
 #include "heed/base/words.hpp"
 
@@ -124,8 +125,12 @@ struct Parts {
   }
 };
 
+/// Labels of the texts of a transfer are not looked at: those of the source are learned.
+bool needs_labels(const DataSource& source) { return source.source.empty(); }
+
 Parts read_parts(const DataSource& source, const ReadPart& read, bool has_split, bool shared) {
   Parts parts;
+  FileNeeds needs{.label = needs_labels(source), .split = !source.data.empty(), .shared = shared};
   if (!source.data.empty()) {
     HEED_CHECK(has_split,
                "task: the files of kind '{}' have no split column; give 'train' and 'test' (and "
@@ -133,7 +138,6 @@ Parts read_parts(const DataSource& source, const ReadPart& read, bool has_split,
                source.kind);
     const fs::path file = find_file(source.data, source.base);
     parts.train.file = parts.val.file = parts.test.file = file;
-    const FileNeeds needs{.label = true, .split = true, .shared = shared};
     read(file, source, needs, [&](Placed placed) {
       Part* part = parts.named(placed.split);
       HEED_CHECK(part, "{}: split '{}' is unknown; one of train, val, test",
@@ -148,8 +152,15 @@ Parts read_parts(const DataSource& source, const ReadPart& read, bool has_split,
   const auto read_part = [&](const std::string& name, Part& part, bool in_parts) {
     if (name.empty()) return;
     part.file = find_file(name, source.base);
-    read(part.file, source, {.label = true, .split = false, .shared = in_parts},
-         [&](Placed placed) { parts.add(part, std::move(placed)); });
+    needs.shared = in_parts;
+    read(part.file, source, needs, [&](Placed placed) {
+      const Part* told = parts.named(placed.split);
+      HEED_CHECK(!told || told == &part,
+                 "{}: the row's split is '{}', and its file is given as '{}'; give the file as "
+                 "'data', where splits count, or leave the row out",
+                 at_line(part.file, placed.line), placed.split, part.name);
+      parts.add(part, std::move(placed));
+    });
   };
   read_part(source.train, parts.train, shared);
   read_part(source.val, parts.val, false);
@@ -171,7 +182,7 @@ Dataset load_files(const DataSource& source, const ReadPart& read, const FileKin
   Parts parts = read_parts(source, read, kind.split, shared);
   Dataset data;
   data.name = parts.train.file.stem().string();
-  if (kind.label) {
+  if (kind.label && needs_labels(source)) {
     std::set<std::string> labels;
     for (const std::string* label : parts.train.labels) labels.insert(*label);
     data.labels.assign(labels.begin(), labels.end());
@@ -199,8 +210,9 @@ void add_extra(Dataset& data, const DataSource& source) {
   Dataset more = load_dataset(other);
   for (const std::string& label : more.labels) {
     HEED_CHECK(std::ranges::binary_search(data.labels, label),
-               "task.extra: {} has label '{}', which {} does not have{}", source.extra, label,
-               data.name, suggestion(label, data.labels));
+               "{}: label '{}' of task.extra does not occur in {}{}",
+               place_of_label(other, "train", label), label, data.name,
+               suggestion(label, data.labels));
   }
   std::ranges::move(more.train, std::back_inserter(data.train));
 }
@@ -230,18 +242,43 @@ std::int64_t total_length(const Example& example) {
 std::filesystem::path find_file(const std::string& name, const fs::path& base) {
   const fs::path path = name;
   if (path.is_absolute() || base.empty()) {
-    HEED_CHECK(fs::exists(path), "{}: no such file; check the path", path.string());
+    HEED_CHECK(is_there(path), "{}: no such file; check the path", path.string());
     return path;
   }
   const fs::path beside = base / path;
-  if (fs::exists(beside)) return beside;
-  HEED_CHECK(fs::exists(path),
+  if (is_there(beside)) return beside;
+  HEED_CHECK(is_there(path),
              "{}: no such file, neither in '{}' nor in the working folder; check the path", name,
              base.string());
   return path;
 }
 
+std::string place_of_label(const DataSource& source, const std::string& part,
+                           const std::string& label) {
+  const std::string& own = part == "test" ? source.test : source.train;
+  const std::string& name = source.data.empty() ? own : source.data;
+  if (name.starts_with(kBuiltin) || !is_table(name)) return name;
+  std::vector<Column> columns;
+  for (const char* role : {"label", "split"}) {
+    const auto named = source.columns.find(role);
+    columns.push_back({.role = role,
+                       .name = named == source.columns.end() ? role : named->second,
+                       .required = false});
+  }
+  const fs::path file = find_file(name, source.base);
+  for (const Row& row : read_table(file, columns)) {
+    const bool in_part = source.data.empty() || lower(trim(row.cells[1].value_or(""))) == part;
+    if (in_part && trim(row.cells[0].value_or("")) == label) return at_line(file, row.line);
+  }
+  return file.string();
+}
+
 bool is_train(std::string_view split) { return lower(trim(split)) == "train"; }
+
+Dataset load_own(const DataSource& source) {
+  return source.data.starts_with(kBuiltin) ? load_builtin(source)
+                                           : data_kind(source.kind).load(source);
+}
 
 DataKind file_kind(std::string id, std::string doc, std::vector<std::string> columns,
                    std::vector<InputInfo> inputs, ReadPart read, bool in_parts) {
@@ -316,7 +353,7 @@ Dataset load_dataset(const DataSource& source) {
     return load_dataset(whole);
   }
   if (!source.source.empty() && kind.id != "recommend") return load_transfer(source);
-  Dataset data = source.data.starts_with(kBuiltin) ? load_builtin(source) : kind.load(source);
+  Dataset data = load_own(source);
   if (!source.extra.empty()) add_extra(data, source);
   add_human_attention(data, source);
   return data;

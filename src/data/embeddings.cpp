@@ -20,13 +20,19 @@ namespace fs = std::filesystem;
 /// The file an npm package is about.
 fs::path main_file(const fs::path& folder) {
   const fs::path description = folder / "package.json";
-  std::error_code ignored;
-  HEED_CHECK(fs::exists(description, ignored),
+  HEED_CHECK(is_there(description),
              "{}: a folder without package.json; name the file with the vectors", folder.string());
   const auto root = nlohmann::json::parse(read_file(description), nullptr, false);
   HEED_CHECK(root.is_object() && root.contains("main") && root["main"].is_string(),
              "{}:1: no \"main\" that names the file with the vectors", description.string());
-  return (folder / root["main"].get<std::string>()).lexically_normal();
+  const auto main = root["main"].get<std::string>();
+  const fs::path file = (folder / main).lexically_normal();
+  std::error_code ignored;
+  HEED_CHECK(
+      !fs::is_directory(file, ignored),
+      "{}:1: \"main\" is '{}', which is a folder; name the file with the vectors in its place",
+      description.string(), main);
+  return file;
 }
 
 Embeddings from_table(WordTable table) {
@@ -49,6 +55,10 @@ Embeddings from_safetensors(const fs::path& path, const WordTableOptions& option
   HEED_CHECK(vectors.dim() == 2 && vectors.scalar_type() == torch::kFloat32 && letters.dim() == 1 &&
                  letters.scalar_type() == torch::kUInt8,
              "{}: 'vectors' must be a matrix of F32 and 'words' a row of U8", path.string());
+  HEED_CHECK(vectors.size(1) > 0,
+             "{}: 'vectors' is {}×0: no word has a number; make the file again with 'heed import "
+             "embeddings'",
+             path.string(), vectors.size(0));
   const std::span<const float> numbers(vectors.const_data_ptr<float>(),
                                        static_cast<std::size_t>(vectors.numel()));
   HEED_CHECK(std::ranges::all_of(numbers, [](float x) { return std::isfinite(x); }),

@@ -7,6 +7,7 @@
 
 #include "data/parts.hpp"
 #include "heed/base/error.hpp"
+#include "heed/base/file.hpp"
 #include "heed/base/words.hpp"
 
 namespace heed {
@@ -17,6 +18,9 @@ namespace fs = std::filesystem;
 const std::vector<std::string> kNodeColumns = {"id", "label", "split", "words"};
 const std::vector<std::string> kEdgeColumns = {"u", "v", "relation"};
 
+// Inputs of a node; a relation is one too, under its name.
+const std::string kNodes = "nodes", kRelations = "relations";
+
 /// One of the two tables of a graph, and the columns it is read by.
 struct GraphTable {
   fs::path file;
@@ -24,9 +28,9 @@ struct GraphTable {
 
   GraphTable(const DataSource& source, const fs::path& folder, const std::string& name,
              const std::vector<std::string>& roles, const std::vector<std::string>& required) {
-    for (const char* ending : {".tsv", ".csv", ".jsonl"}) {
+    for (const char* ending : {".tsv", ".csv", ".jsonl", ".tsv.gz", ".csv.gz", ".jsonl.gz"}) {
       if (!file.empty()) break;
-      if (fs::exists(folder / (name + ending))) file = folder / (name + ending);
+      if (is_there(folder / (name + ending))) file = folder / (name + ending);
     }
     HEED_CHECK(!file.empty(),
                "{}: there is no {}.tsv; a graph is a folder with nodes.tsv and edges.tsv",
@@ -67,7 +71,7 @@ NodeTable read_nodes(const DataSource& source, const fs::path& folder) {
     node.label = placed.split == "none" ? table.cell(row, 1) : table.needed(row, 1);
     node.node = static_cast<std::int64_t>(result.nodes.size());
     const std::string words = table.cell(row, 3);
-    node.inputs["nodes"] = split_words(source.lowercase ? lower(words) : words);
+    node.inputs[kNodes] = split_words(source.lowercase ? lower(words) : words);
     const bool fresh = result.places.emplace(node.id, node.node).second;
     HEED_CHECK(fresh, "{}: node '{}' stands here a second time; ids must differ",
                at_line(table.file, row.line), node.id);
@@ -91,6 +95,9 @@ std::vector<Relation> read_edges(const DataSource& source, const fs::path& folde
     };
     const std::string relation = table.cell(row, 2);
     const std::string name = relation.empty() ? "edges" : relation;
+    HEED_CHECK(name != kNodes && name != kRelations,
+               "{}: a relation cannot be called '{}', as an input of the nodes is; rename it",
+               at_line(table.file, row.line), name);
     if (!by_name.contains(name)) names.push_back(name);
     by_name[name].emplace_back(end(0), end(1));
   }
@@ -123,7 +130,7 @@ Dataset load_graph(const DataSource& source) {
                .train = {},
                .val = {},
                .test = {},
-               .inputs = {{.name = "nodes"}}};
+               .inputs = {{.name = kNodes}}};
   std::set<std::string> labels;
   for (const Placed& placed : table.nodes) {
     if (placed.split == "train") labels.insert(placed.example.label);
@@ -174,7 +181,7 @@ void set_neighbours(Dataset& data) {
   for (auto* part : {&data.train, &data.val, &data.test}) {
     for (Example& example : *part) {
       example.inputs.clear();  // the graph has the node's own words
-      if (names.size() > 1) example.inputs["relations"] = names;
+      if (names.size() > 1) example.inputs[kRelations] = names;
       for (const Relation& relation : graph.relations) {
         auto& neighbours = example.inputs[relation.name];
         const auto [first, last] =

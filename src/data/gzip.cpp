@@ -37,13 +37,15 @@ std::string unpack(const std::string& packed, const std::filesystem::path& file)
     stream.next_out = reinterpret_cast<Bytef*>(chunk.data());  // NOLINT
     stream.avail_out = static_cast<uInt>(chunk.size());
     status = inflate(&stream, Z_NO_FLUSH);
-    HEED_CHECK(status == Z_OK || status == Z_STREAM_END, "{}: damaged gzip: {}", file.string(),
+    HEED_CHECK(status == Z_OK || status == Z_STREAM_END,
+               "{}: damaged gzip: {}; fetch or pack it again", file.string(),
                stream.msg ? stream.msg : "it makes no sense");
     text.append(chunk.data(), chunk.size() - stream.avail_out);
     // A gzip file may be several, one after the other.
     if (status == Z_STREAM_END && stream.avail_in > 0) inflateReset(&stream);
   }
-  HEED_CHECK(status == Z_STREAM_END, "{}: damaged gzip: it ends too early", file.string());
+  HEED_CHECK(status == Z_STREAM_END, "{}: damaged gzip: it ends too early; fetch or pack it again",
+             file.string());
   return text;
 }
 

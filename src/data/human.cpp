@@ -45,7 +45,8 @@ class Index {
     for (const InputInfo& input : data.inputs) inputs_.push_back(input.name);
     for (auto* part : {&data.train, &data.val, &data.test}) {
       for (Example& example : *part) {
-        by_id_.emplace(example.id, &example);
+        const auto [same, fresh] = by_id_.emplace(example.id, &example);
+        if (!fresh) same->second = nullptr;
         ids_.push_back(example.id);
         if (!by_words) continue;
         for (const auto& [name, words] : example.inputs)
@@ -73,6 +74,9 @@ class Index {
     const auto named = by_id_.find(look.id);
     HEED_CHECK(named != by_id_.end(), "{}: no example has the id '{}'{}", look.where, look.id,
                nearest_id(look.id));
+    HEED_CHECK(named->second,
+               "{}: several examples have the id '{}'; rename them, or give tokens and no id",
+               look.where, look.id);
     return {{named->second, input_of(look, *named->second)}};
   }
 
@@ -100,7 +104,7 @@ class Index {
   }
 
   std::vector<std::string> inputs_, ids_;
-  std::map<std::string, Example*> by_id_;
+  std::map<std::string, Example*> by_id_;  // null: several have it
   std::map<std::string, std::vector<Place>> by_words_;
 };
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "base/hash.hpp"
-#include "data/gzip.hpp"
 #include "data/parts.hpp"
 #include "heed/base/error.hpp"
+#include "heed/base/file.hpp"
 #include "heed/base/words.hpp"
 #include "heed/metrics/alignment.hpp"
 
@@ -14,12 +14,10 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<std::string> lines_of(const fs::path& file) {
-  const std::string bytes = read_unpacked(file);
-  std::vector<std::string> lines = split(bytes, '\n');
-  if (!lines.empty() && lines.back().empty()) lines.pop_back();
-  for (std::size_t i = 0; i < lines.size(); ++i)
-    HEED_CHECK(!invalid_utf8(lines[i]), "{}: not UTF-8; convert the file", at_line(file, i + 1));
-  HEED_CHECK(!lines.empty(), "{}: the file is empty", at_line(file, 1));
+  std::vector<std::string> lines = split(read_text(file), '\n');
+  if (lines.back().empty()) lines.pop_back();
+  HEED_CHECK(!lines.empty(), "{}: the file is empty; a sentence a line is needed",
+             at_line(file, 1));
   return lines;
 }
 
@@ -47,11 +45,25 @@ std::vector<std::string> beside(const std::string& role, const fs::path& file,
   const auto ending = source.columns.find(role);
   if (ending == source.columns.end()) return {};
   const fs::path other = other_side(file, ending->second);
-  if (!needed && !fs::exists(other)) return {};
+  if (!needed && !is_there(other)) return {};
   const std::vector<std::string> lines = lines_of(other);
-  HEED_CHECK(lines.size() == count, "{}: {} lines, and {} has {}; they must agree",
+  HEED_CHECK(lines.size() == count,
+             "{}: {} lines, and {} has {}; line i of one must belong to line i of the other",
              at_line(other, std::min(lines.size(), count) + 1), lines.size(), file.string(), count);
   return lines;
+}
+
+/// Some parts may do without links (often all but the test part); that none has any is a typo.
+void check_links(const fs::path& file, const DataSource& source) {
+  const auto ending = source.columns.find("links");
+  if (ending == source.columns.end()) return;
+  const auto has_links = [&](const std::string& part) {
+    return !part.empty() && is_there(other_side(find_file(part, source.base), ending->second));
+  };
+  HEED_CHECK(
+      has_links(source.train) || has_links(source.val) || has_links(source.test),
+      "{}: no such file, nor is there one beside another part; check [task.columns] links = \"{}\"",
+      other_side(file, ending->second).string(), ending->second);
 }
 
 }  // namespace
@@ -65,13 +77,14 @@ std::vector<std::pair<std::size_t, std::size_t>> parse_links(std::string_view te
     throw InputError(fmt::format("{}: {}", where, error.what()));
   }
   HEED_CHECK(alignment.possible.empty(),
-             "{}: '{}?{}' is a possible link; to learn from, sure ones are needed", where,
-             alignment.possible[0].source, alignment.possible[0].target);
+             "{}: '{}?{}' is a possible link; to learn from, sure ones are needed: write '-'",
+             where, alignment.possible[0].source, alignment.possible[0].target);
   std::vector<std::pair<std::size_t, std::size_t>> links;
   for (const auto& [source, target] : alignment.sure) {
     HEED_CHECK(source < room.text && target < room.target,
-               "{}: link {}-{} is outside the {} words of the text and {} of the target", where,
-               source, target, room.text, room.target);
+               "{}: link {}-{} is outside the {} words of the text and {} of the target; words "
+               "count from 0",
+               where, source, target, room.text, room.target);
     if (source < room.kept && target < room.kept) links.emplace_back(target, source);
   }
   std::ranges::sort(links);
@@ -88,6 +101,7 @@ void read_parallel(const fs::path& file, const DataSource& source, FileNeeds nee
              "target = \"de\"",
              file.string());
   const std::vector<std::string> target = beside("target", file, source, text.size(), needs.label);
+  if (needs.label) check_links(file, source);
   const std::vector<std::string> links = beside("links", file, source, text.size(), false);
   for (std::size_t i = 0; i < text.size(); ++i) {
     Placed placed{.example = {}, .split = "", .line = i + 1};
@@ -107,7 +121,8 @@ void read_parallel(const fs::path& file, const DataSource& source, FileNeeds nee
     HEED_CHECK(!example.inputs["text"].empty(),
                "{}: the line is empty; remove it here and in the other file", at_line(file, i + 1));
     HEED_CHECK(target.empty() || !example.target.empty(),
-               "{}: the target is empty; remove the line in both files", at_line(file, i + 1));
+               "{}: the target is empty; remove the line here and in the other file",
+               at_line(other_side(file, source.columns.at("target")), i + 1));
     if (!links.empty() && !target.empty()) {
       const LinkRoom room{.text = example.inputs["text"].size(),
                           .target = example.target.size(),

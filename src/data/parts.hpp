@@ -62,8 +62,17 @@ std::vector<std::pair<std::size_t, std::size_t>> parse_links(std::string_view te
 /// The corpus that `source.data` names, of the source's kind.
 Dataset load_builtin(const DataSource& source);
 
+/// The data alone, without what `source.extra` and `source.human` bring. Labels are needed and
+/// checked unless another domain, `source.source`, has them.
+Dataset load_own(const DataSource& source);
+
+/// "FILE:LINE" of the first row of a part ("train" or "test") with this label, for messages: it is
+/// looked for again, since examples do not know their lines. The file alone if it is no table.
+std::string place_of_label(const DataSource& source, const std::string& part,
+                           const std::string& label);
+
 /// Learns from the labels of `source.source` and the texts of `source.data`, whose labels are taken
-/// away but for the test part; validates on the former, tests on the latter.
+/// away, or missing, but for the test part; validates on the former, tests on the latter.
 Dataset load_transfer(const DataSource& source);
 
 /// The file that a config names, looked for in `base` and in the working folder.

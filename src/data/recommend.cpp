@@ -43,24 +43,34 @@ double parse_time(const std::string& text, const std::string& where) {
   return time;
 }
 
-ItemDomain read_domain(const DataSource& source, const std::string& name) {
-  const fs::path file = find_file(name, source.base);
-  const std::vector<Column> columns =
-      wanted_columns(source, kListColumns, std::vector<std::string>{"user", "item", "split"});
+/// The rows of a file in order of time, if it tells times: of all rows or of none.
+std::vector<Row> rows_in_order(const fs::path& file, std::span<const Column> columns) {
   struct Taken {
     double time;
     Row row;
   };
-  std::vector<Taken> rows;
-  for (Row& row : read_table(file, columns)) {
-    const std::string time(trim(row.cells[3].value_or("")));
-    const double at = time.empty() ? 0 : parse_time(time, at_line(file, row.line));
-    rows.push_back({at, std::move(row)});
+  std::vector<Row> rows = read_table(file, columns);
+  if (std::ranges::none_of(rows, [](const Row& row) { return row.cells[3].has_value(); }))
+    return rows;
+  std::vector<Taken> taken;
+  for (Row& row : rows) {
+    const std::string time(trim(row.cells[3].value_or(""))), where = at_line(file, row.line);
+    HEED_CHECK(!time.empty(), "{}: the {} is empty; fill it in or remove the row", where,
+               columns[3].name);
+    taken.push_back({parse_time(time, where), std::move(row)});
   }
-  std::ranges::stable_sort(rows, {}, &Taken::time);
+  std::ranges::stable_sort(taken, {}, &Taken::time);
+  rows.clear();
+  for (Taken& one : taken) rows.push_back(std::move(one.row));
+  return rows;
+}
+
+ItemDomain read_domain(const DataSource& source, const std::string& name) {
+  const fs::path file = find_file(name, source.base);
+  const std::vector<Column> columns =
+      wanted_columns(source, kListColumns, std::vector<std::string>{"user", "item", "split"});
   ItemDomain domain;
-  for (const Taken& taken : rows) {
-    const Row& row = taken.row;
+  for (const Row& row : rows_in_order(file, columns)) {
     const std::string where = at_line(file, row.line);
     const auto cell = [&](std::size_t column) {
       std::string text(trim(row.cells[column].value_or("")));
@@ -180,6 +190,11 @@ Dataset load_recommend(const DataSource& source) {
                "task: 'data' and 'source' have the same name '{}'; items are told apart by it",
                fs::path(source.data).stem().string());
     other = read_domain(source, source.source);
+    HEED_CHECK(
+        std::ranges::any_of(domain.order,
+                            [&](const std::string& user) { return other->users.contains(user); }),
+        "task: no user of 'source' {} is in 'data' {}; a user needs one name in both",
+        source.source, source.data);
   }
   Dataset data{.name = fs::path(source.data).stem().string(),
                .labels = known_items(domain),
@@ -213,6 +228,12 @@ Dataset load_recommend(const DataSource& source) {
       asker.add_candidates(data.test.back(), user);
     }
   }
+  const bool asked =
+      std::ranges::any_of(domain.users, [](const auto& user) { return !user.second.test.empty(); });
+  HEED_CHECK(!asked || !data.test.empty(),
+             "{}: no item of the test rows is in a training row, so nobody could know it; give "
+             "test rows of items that somebody took",
+             source.data);
   return data;
 }
 

@@ -1,10 +1,6 @@
 // The kinds of task whose examples are rows of a table: columns to inputs.
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <limits>
 
-#include "data/gzip.hpp"
 #include "data/parts.hpp"
 #include "data/stories.hpp"
 #include "heed/base/error.hpp"
@@ -298,30 +294,6 @@ const std::vector<TableKind>& tables() {
 
 }  // namespace
 
-std::vector<float> parse_weights(std::string_view text, std::size_t tokens,
-                                 const std::string& where, std::string_view what) {
-  std::vector<std::string> words = split_words(text);
-  const auto is_bit = [](char c) { return c == '0' || c == '1'; };
-  if (words.size() == 1 && words[0].size() == tokens && std::ranges::all_of(words[0], is_bit)) {
-    std::vector<float> bits;
-    for (const char c : words[0]) bits.push_back(c == '1' ? 1.0f : 0.0f);
-    return bits;
-  }
-  HEED_CHECK(words.size() == tokens, "{}: {} has {} number{} for {} token{}; one a token is needed",
-             where, what, words.size(), words.size() == 1 ? "" : "s", tokens,
-             tokens == 1 ? "" : "s");
-  std::vector<float> weights;
-  for (const std::string& word : words) {
-    float value = std::numeric_limits<float>::quiet_NaN();
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    const bool whole = error == std::errc() && end == word.data() + word.size();
-    HEED_CHECK(whole && std::isfinite(value) && value >= 0,
-               "{}: {} has '{}'; a number of 0 or more is needed, one a token", where, what, word);
-    weights.push_back(value);
-  }
-  return weights;
-}
-
 std::vector<Column> wanted_columns(const DataSource& source, std::span<const std::string> roles,
                                    std::span<const std::string> required) {
   for (const auto& [role, name] : source.columns) {
@@ -364,6 +336,7 @@ Example read_fields(const DataSource& source, std::span<const InputInfo> inputs,
                "inputs: kind '{}' has no input '{}'{}", source.kind, name,
                suggestion(name, kind->inputs));
     HEED_CHECK(!invalid_utf8(text), "inputs: the {} is not valid UTF-8", name);
+    HEED_CHECK(text.find('\0') == text.npos, "inputs: the {} has a zero byte; remove it", name);
   }
   std::vector<Column> columns;
   Row row;

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
+#include "data/table.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
 
@@ -40,21 +40,15 @@ std::uint64_t read_length(std::string_view file) {
   return length;
 }
 
-/// Parses the header; nlohmann keeps the last of two equal keys, the format allows no two.
-json parse_json(std::string_view text, const Complaint& complain) {
-  std::vector<std::set<std::string>> keys;
+/// Parses the header; the format allows no two equal keys.
+json parse_header(std::string_view text, const Complaint& complain) {
   std::optional<std::string> twice;
-  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key &&
-        !keys.back().insert(parsed.get<std::string>()).second) {
-      twice = parsed.get<std::string>();
-    }
-    return true;
-  };
-  json root = json::parse(text, watch, false);
-  if (root.is_discarded()) complain("the header is not JSON");
+  json root;
+  try {
+    root = parse_json(text, twice);
+  } catch (const json::exception&) {
+    complain("the header is not JSON");
+  }
   if (!root.is_object()) complain("the header is not a JSON object");
   if (twice) complain(fmt::format("the name '{}' comes twice in the header", *twice));
   return root;
@@ -225,7 +219,7 @@ SafeTensorsHeader parse_safetensors(std::string_view file, std::string_view sour
   if (invalid_utf8(text)) complain("the header is not UTF-8");
   SafeTensorsHeader header;
   header.data_begin = kLengthBytes + length;
-  for (const json root = parse_json(text, complain); const auto& [name, value] : root.items()) {
+  for (const json root = parse_header(text, complain); const auto& [name, value] : root.items()) {
     if (name == kMetadata) {
       header.metadata = parse_metadata(value, complain);
     } else {

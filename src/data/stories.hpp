@@ -12,7 +12,7 @@ struct Sentence {
 };
 
 /// The sentences as one input with its level and its gold attention; of a story with more than
-/// `max_length` words (0: no limit) the last sentences that fit.
+/// `max_length` words (0: no limit) the last sentences that fit, or the end of the last one.
 void set_story(Example& example, const std::string& name, std::span<const Sentence> sentences,
                std::size_t max_length);
 

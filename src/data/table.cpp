@@ -17,16 +17,23 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-void check_utf8(std::string_view bytes, const fs::path& file) {
-  const auto bad = invalid_utf8(bytes);
-  if (!bad) return;
-  const std::string_view before = bytes.substr(0, *bad);
+/// "FILE:LINE: byte 3 of the line" for a place among the bytes.
+std::string at_byte(std::string_view bytes, std::size_t place, const fs::path& file) {
+  const std::string_view before = bytes.substr(0, place);
   const auto line = static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n')) + 1;
   const std::size_t start = before.rfind('\n') == before.npos ? 0 : before.rfind('\n') + 1;
-  throw InputError(
-      fmt::format("{}: byte {} of the line (0x{:02X}) is not UTF-8; convert the file, as with "
-                  "'iconv -f LATIN1 -t UTF-8'",
-                  at_line(file, line), *bad - start + 1, static_cast<unsigned char>(bytes[*bad])));
+  return fmt::format("{}: byte {} of the line", at_line(file, line), place - start + 1);
+}
+
+void check_bytes(std::string_view bytes, const fs::path& file) {
+  const auto bad = invalid_utf8(bytes);
+  HEED_CHECK(!bad,
+             "{} (0x{:02X}) is not UTF-8; convert the file, as with 'iconv -f LATIN1 -t UTF-8'",
+             at_byte(bytes, *bad, file), static_cast<unsigned char>(bytes[*bad]));
+  const std::size_t zero = bytes.find('\0');
+  HEED_CHECK(zero == bytes.npos,
+             "{} is a zero byte; remove it, or convert the file if it is UTF-16",
+             at_byte(bytes, zero, file));
 }
 
 /// Takes the next line off `rest`, without its LF or CRLF.
@@ -173,17 +180,44 @@ std::string json_reason(const json::exception& error) {
   return reason.substr(0, end) + " …";
 }
 
-Row read_object(std::string_view line, const std::string& where, std::size_t number,
-                std::span<const Column> wanted) {
+/// A zero byte as JSON writes it; behind an escaped backslash the same letters are text.
+bool escapes_zero(std::string_view line) {
+  for (std::size_t i = line.find('\\'); i < line.size(); i = line.find('\\', i + 2)) {
+    if (line.substr(i + 1).starts_with("u0000")) return true;
+  }
+  return false;
+}
+
+json parse_object(std::string_view line, const std::string& where) {
   json object;
+  std::optional<std::string> twice;
+  HEED_CHECK(!escapes_zero(line), "{}: a zero byte (\\u0000); remove it", where);
   try {
-    object = json::parse(line);
+    object = parse_json(line, twice);
   } catch (const json::exception& error) {
     throw InputError(fmt::format("{}: not JSON: {}", where, json_reason(error)));
   }
   HEED_CHECK(object.is_object(),
              "{}: a JSON {} where an object is needed, as {{\"text\": …, \"label\": …}}", where,
              object.type_name());
+  HEED_CHECK(!twice, "{}: the key '{}' comes twice in an object; keep one", where, *twice);
+  return object;
+}
+
+/// Two labels joined would be a third one, and sentences of numbers a text.
+void check_array(const json& value, const std::string& where, const Column& column) {
+  static const std::set<std::string_view> kSingle = {"label", "split", "id", "user", "item"};
+  if (!value.is_array()) return;
+  HEED_CHECK(!kSingle.contains(column.role), "{}: '{}' is an array; the {} is one string or number",
+             where, column.name, column.role);
+  HEED_CHECK(column.role == "points" || std::ranges::none_of(value, &json::is_array),
+             "{}: '{}' has an array inside its array; one array is needed, of strings or numbers",
+             where, column.name);
+}
+
+Row read_object(std::string_view line, const std::string& where, std::size_t number,
+                std::span<const Column> wanted) {
+  const json object = parse_object(line, where);
   Row row{.line = number, .cells = {}};
   for (const Column& column : wanted) {
     const auto found = object.find(column.name);
@@ -193,6 +227,7 @@ Row read_object(std::string_view line, const std::string& where, std::size_t num
       missing_column(where, column, keys);
     }
     const bool none = found == object.end() || found->is_null();
+    if (!none) check_array(*found, where, column);
     row.cells.push_back(none ? std::nullopt
                              : std::optional<std::string>(field_text(*found, where, column.name)));
   }
@@ -234,6 +269,25 @@ std::string field_text(const json& value, const std::string& where, const std::s
                                where, column, value.type_name()));
 }
 
+json parse_json(std::string_view text, std::optional<std::string>& twice) {
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  const auto watch = [&](int, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::object_start) keys.emplace_back();
+    if (event == json::parse_event_t::object_end) keys.pop_back();
+    if (event == json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
+      twice = parsed.get<std::string>();
+    return true;
+  };
+  return json::parse(text, watch);
+}
+
+std::string read_text(const fs::path& file) {
+  std::string text = read_unpacked(file);
+  check_bytes(text, file);
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  return text;
+}
+
 std::string at_line(const fs::path& file, std::size_t line) {
   return fmt::format("{}:{}", file.string(), line);
 }
@@ -258,10 +312,7 @@ void for_each_row(const fs::path& file, std::span<const Column> wanted, const Ta
              "{}: cannot tell the format from the ending '{}'; name it .tsv, .csv, .jsonl, .conll "
              "or .conllu",
              file.string(), ending);
-  const std::string bytes = read_unpacked(file);
-  check_utf8(bytes, file);
-  std::string_view text = bytes;
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  const std::string text = read_text(file);
   HEED_CHECK(!trim(text).empty(), "{}:1: the file is empty; a header and rows are needed",
              file.string());
   bool any = false;

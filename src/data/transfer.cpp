@@ -11,11 +11,11 @@ Dataset load_transfer(const DataSource& source) {
   DataSource known = source, wanted = source;
   known.data = source.source;
   known.train = known.val = known.test = "";
-  known.source = wanted.source = wanted.extra = "";
-  wanted.human = "";
-  Dataset data = load_dataset(known), target = load_dataset(wanted);
+  known.source = wanted.extra = wanted.human = "";
+  Dataset data = load_dataset(known);
   HEED_CHECK(!data.labels.empty(), "task.source: tasks of kind '{}' have no labels to carry over",
              source.kind);
+  Dataset target = load_own(wanted);
   data.name = data.name + " to " + target.name;
   for (auto* part : {&target.train, &target.val}) {
     for (Example& example : *part) {
@@ -25,8 +25,9 @@ Dataset load_transfer(const DataSource& source) {
   }
   for (const Example& example : target.test) {
     HEED_CHECK(std::ranges::binary_search(data.labels, example.label),
-               "task.source: example '{}' has label '{}', which {} does not have{}", example.id,
-               example.label, source.source, suggestion(example.label, data.labels));
+               "{}: label '{}' of the test part does not occur in task.source {}{}",
+               place_of_label(source, "test", example.label), example.label, source.source,
+               suggestion(example.label, data.labels));
   }
   data.test = std::move(target.test);
   return data;

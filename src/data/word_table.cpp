@@ -1,14 +1,18 @@
 #include "heed/data/word_table.hpp"
 
+#include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
+#include <utility>
 
+#include "base/descriptor.hpp"
 #include "heed/base/error.hpp"
 #include "heed/base/words.hpp"
 
@@ -54,49 +58,126 @@ class TableBuilder {
   WordTable table_;
 };
 
-/// Lines of a file, which zlib unpacks if it is packed.
-class GzipLines {
+/// The bytes of a file, unpacked if they are gzip's. Not gzread: it passes over whatever follows
+/// the packed data.
+class Unpacked {
  public:
-  explicit GzipLines(const fs::path& path) : path_(path), file_(gzopen(path.c_str(), "rb")) {
-    std::error_code ignored;
-    HEED_CHECK(file_ && !fs::is_directory(path, ignored), "{}: cannot open: no such file",
+  explicit Unpacked(const fs::path& path) : path_(path), file_(open_to_read(path)) {
+    size_of(file_, path);  // refuses a folder
+    fill();
+    if (!std::string_view(bytes_.data(), stream_.avail_in).starts_with("\x1f\x8b")) return;
+    HEED_CHECK(inflateInit2(&stream_, kGzipWindow) == Z_OK, "{}: cannot unpack gzip",
                path.string());
-    gzbuffer(file_.get(), 1 << 18);
+    packed_ = true;
+  }
+  ~Unpacked() {
+    if (packed_) inflateEnd(&stream_);
+  }
+  Unpacked(const Unpacked&) = delete;
+  Unpacked& operator=(const Unpacked&) = delete;
+
+  /// Appends the next bytes to `text`; false at the end. `where` is named when they are damaged.
+  bool more(std::string& text, const std::string& where) {
+    if (stream_.avail_in == 0) fill();
+    if (stream_.avail_in == 0) {
+      HEED_CHECK(!inside_, "{}: the packed file is cut short; fetch it again", where);
+      return false;
+    }
+    if (packed_) {
+      unpack(text, where);
+    } else {
+      text.append(bytes_.data(), std::exchange(stream_.avail_in, 0));
+    }
+    return true;
   }
 
-  bool next(std::string& line) {
-    line.clear();
+ private:
+  static constexpr int kGzipWindow = 15 + 16;  // zlib's way to say gzip, and the largest window
+
+  void fill() {
+    ssize_t got = 0;
+    do got = ::read(file_.fd, bytes_.data(), bytes_.size());
+    while (got < 0 && errno == EINTR);
+    if (got < 0) fail_on(path_, "read");
+    stream_.next_in = reinterpret_cast<Bytef*>(bytes_.data());  // NOLINT
+    stream_.avail_in = static_cast<uInt>(got);
+  }
+
+  void unpack(std::string& text, const std::string& where) {
+    if (!inside_) inflateReset(&stream_);  // a gzip file may be several, one after the other
+    const std::size_t before = text.size();
+    text.resize(before + bytes_.size());
+    stream_.next_out = reinterpret_cast<Bytef*>(text.data() + before);  // NOLINT
+    stream_.avail_out = static_cast<uInt>(bytes_.size());
+    const int status = inflate(&stream_, Z_NO_FLUSH);
+    HEED_CHECK(status == Z_OK || status == Z_STREAM_END,
+               "{}: the packed file is damaged, or something else follows it; fetch it again",
+               where);
+    text.resize(text.size() - stream_.avail_out);
+    inside_ = status == Z_OK;
+  }
+
+  fs::path path_;
+  Descriptor file_;
+  std::string bytes_ = std::string(1 << 18, '\0');
+  z_stream stream_{};
+  bool packed_ = false, inside_ = false;  // the latter: before the end of what is packed
+};
+
+/// Lines of a file, packed or not; a byte order mark is no part of the first.
+class PackedLines {
+ public:
+  explicit PackedLines(const fs::path& path) : path_(path), bytes_(path) {}
+
+  /// The line without its end and the spaces before it, there until the next is asked for; false
+  /// at the end of the file.
+  bool next(std::string_view& line) {
     ++number_;
-    char part[1 << 14];
-    while (gzgets(file_.get(), part, sizeof part)) {
-      line += part;
-      if (line.ends_with('\n')) break;
-    }
-    int error = Z_OK;
-    gzerror(file_.get(), &error);
-    HEED_CHECK(error == Z_OK, "{}: the packed file is damaged or cut short; fetch it again",
+    const std::size_t end = find_end();
+    if (begin_ == text_.size()) return false;
+    line = std::string_view(text_).substr(begin_, end - begin_);
+    begin_ = std::min(end + 1, text_.size());
+    if (number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+    while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
+    HEED_CHECK(!invalid_utf8(line), "{}: not UTF-8; convert the file, as with iconv", where());
+    HEED_CHECK(line.find('\0') == line.npos,
+               "{}: a NUL byte; fetch the file again, or convert it to UTF-8, as with iconv",
                where());
-    const bool any = !line.empty();
-    while (line.ends_with('\n') || line.ends_with('\r') || line.ends_with(' ')) line.pop_back();
-    return any;
+    return true;
   }
 
   std::size_t number() const { return number_; }
   std::string where() const { return fmt::format("{}:{}", path_.string(), number_); }
 
  private:
-  struct Close {
-    void operator()(gzFile file) const { gzclose(file); }
-  };
+  /// Where the line from `begin_` on ends, once all of it is here.
+  std::size_t find_end() {
+    std::size_t end = text_.find('\n', begin_);
+    if (end != text_.npos) return end;
+    text_.erase(0, std::exchange(begin_, 0));
+    for (std::size_t known = text_.size(); bytes_.more(text_, where()); known = text_.size()) {
+      end = text_.find('\n', known);
+      if (end != text_.npos) return end;
+    }
+    return text_.size();
+  }
+
   fs::path path_;
-  std::unique_ptr<gzFile_s, Close> file_;
-  std::size_t number_ = 0;
+  Unpacked bytes_;
+  std::string text_;  // what is read; the next line begins at `begin_`
+  std::size_t begin_ = 0, number_ = 0;
 };
 
 float parse_value(std::string_view text, const std::string& where) {
+  const char* const stop = text.data() + text.size();
   float value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  HEED_CHECK(error == std::errc() && end == text.data() + text.size() && std::isfinite(value),
+  std::from_chars_result read = std::from_chars(text.data(), stop, value);
+  if (read.ec == std::errc::result_out_of_range) {  // too large, or so small that it is 0
+    double wide = 0;
+    read = std::from_chars(text.data(), stop, wide);
+    value = static_cast<float>(wide);
+  }
+  HEED_CHECK(read.ec == std::errc() && read.ptr == stop && std::isfinite(value),
              "{}: '{}' is not a finite number; a word and its vector are needed", where, text);
   return value;
 }
@@ -122,14 +203,11 @@ void parse_row(std::string_view rest, const std::string& where, std::vector<floa
 }  // namespace
 
 WordTable read_word_table(const fs::path& file, const WordTableOptions& options) {
-  GzipLines lines(file);
+  PackedLines lines(file);
   TableBuilder builder(options);
-  std::string line;
+  std::string_view row;
   std::vector<float> values;
-  while (!builder.full() && lines.next(line)) {
-    HEED_CHECK(!invalid_utf8(line), "{}: not UTF-8; convert the file, as with iconv",
-               lines.where());
-    const std::string_view row = line;
+  while (!builder.full() && lines.next(row)) {
     const std::size_t space = row.find(' ');
     HEED_CHECK(space != row.npos && space > 0,
                "{}: a word and its numbers are needed, between single spaces", lines.where());
@@ -161,7 +239,7 @@ class WinkReader : public nlohmann::json_sax<json> {
     return number(static_cast<double>(value));
   }
   bool number_unsigned(number_unsigned_t value) override {
-    if (depth_ == 1 && key_ == "dimensions") builder_.width(value);
+    if (depth_ == 1 && key_ == "dimensions") set_width(value);
     return number(static_cast<double>(value));
   }
   bool number_float(number_float_t value, const string_t&) override { return number(value); }
@@ -212,6 +290,13 @@ class WinkReader : public nlohmann::json_sax<json> {
   WordTable take() { return builder_.take(file_); }
 
  private:
+  /// Once, before any row: the rows lie in the table without gaps.
+  void set_width(std::uint64_t width) {
+    HEED_CHECK(builder_.table().width == 0,
+               "{}:1: \"dimensions\" stands here a second time; one, before \"vectors\", is needed",
+               file_.string());
+    builder_.width(width);
+  }
   bool number(double value) {
     if (!in_vectors_) return true;
     if (depth_ != 3) return other("a number out of its list");
@@ -238,8 +323,8 @@ class WinkReader : public nlohmann::json_sax<json> {
 }  // namespace
 
 WordTable read_wink_table(const fs::path& file, const WordTableOptions& options) {
+  size_of(open_to_read(file), file);  // says why it cannot be read; a stream does not
   std::ifstream stream(file, std::ios::binary);
-  HEED_CHECK(stream, "{}: cannot open: no such file", file.string());
   WinkReader reader(file, options);
   json::sax_parse(stream, &reader);
   return reader.take();

@@ -31,11 +31,17 @@ std::vector<std::vector<std::string>> basic_tokens(std::string_view word) {
   return tokens;
 }
 
+/// What follows a byte order mark, as some editors write it.
+std::string_view without_mark(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  return text;
+}
+
 }  // namespace
 
 WordPiece::WordPiece(const std::filesystem::path& vocabulary) {
   const std::string text = read_file(vocabulary);
-  std::vector<std::string> lines = split(text, '\n');
+  std::vector<std::string> lines = split(without_mark(text), '\n');
   if (!lines.empty() && lines.back().empty()) lines.pop_back();
   HEED_CHECK(!lines.empty(), "{}:1: the file is empty; a piece a line is needed",
              vocabulary.string());

@@ -217,6 +217,7 @@ class HetGat : public GraphMechanism {
     HEED_CHECK(classes_ == 0,
                "mechanism 'het-gat': relations are weighed after their layers; output 'classes' is "
                "for gat and gatv2");
+    for (const std::string& relation : relations_) check_name(relation);
     if (per_graph_) check_no_align(problem, "relations are weighed by a softmax for all nodes");
     MechanismProblem over = problem;  // heads are the edges' business
     over.parts.queries = "singular";
@@ -225,8 +226,6 @@ class HetGat : public GraphMechanism {
     for (std::int64_t l = 0; l < layers_; ++l) {
       Level level;
       for (const std::string& relation : relations_) {
-        HEED_CHECK(relation.find('.') == std::string::npos,
-                   "mechanism 'het-gat': relation '{}': a dot cannot stand in its name", relation);
         level.by_relation.push_back(register_module(
             fmt::format("layer_{}_{}", l + 1, relation),
             GraphLayer(problem, get<bool>(problem.options, "v2"), shape_of(problem, l))));
@@ -240,6 +239,18 @@ class HetGat : public GraphMechanism {
   }
 
  private:
+  /// A relation is in the names of modules, in which torch allows no dot, and of maps, where
+  /// "layer 1/RELATION" stands beside "layer 1/relations".
+  static void check_name(const std::string& relation) {
+    HEED_CHECK(relation.find_first_of("./") == std::string::npos,
+               "mechanism 'het-gat': relation '{}': neither a dot nor a slash can stand in its "
+               "name; rename it",
+               relation);
+    HEED_CHECK(relation != "relations",
+               "mechanism 'het-gat': relation 'relations': this name is taken by the weights of "
+               "the relations; rename it");
+  }
+
   struct Level {
     std::vector<GraphLayer> by_relation;
     Tensor query;

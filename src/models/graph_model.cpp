@@ -56,8 +56,6 @@ std::pair<Tensor, Tensor> places_of(const Tensor& targets, const Tensor& nodes) 
   return {torch::minimum(first.unsqueeze(1) + place, torch::tensor(targets.size(0) - 1)), counts};
 }
 
-std::string last_part(const std::string& name) { return name.substr(name.rfind('/') + 1); }
-
 }  // namespace
 
 BagOfWords::BagOfWords(const std::vector<std::vector<std::int64_t>>& rows, std::int64_t words) {
@@ -138,6 +136,15 @@ Tensor GraphModel::forward(const Batch& batch, Trace& trace) {
   return output_->forward(torch::dropout(torch::elu(nodes), output_dropout_, is_training()));
 }
 
+const std::pair<std::string, Tensor>& GraphModel::edges_under(const std::string& map) const {
+  if (edges_.size() == 1) return edges_.front();
+  const std::string relation = map.substr(map.rfind('/') + 1);
+  const auto found =
+      std::ranges::find(edges_, relation, [](const auto& edges) { return edges.first; });
+  TORCH_INTERNAL_ASSERT(found != edges_.end(), "no edges under the map ", map);
+  return *found;
+}
+
 void GraphModel::record(const Trace& all, const Batch& batch, Trace& trace) const {
   for (const LossTerm& term : all.losses()) trace["graph"].add(term);
   for (Choice choice : all.choices()) {
@@ -152,9 +159,7 @@ void GraphModel::record(const Trace& all, const Batch& batch, Trace& trace) cons
       trace[name].record(std::move(map));
       continue;
     }
-    const auto found =
-        std::ranges::find(edges_, last_part(name), [](const auto& edges) { return edges.first; });
-    const auto& [relation, edges] = found == edges_.end() ? edges_.front() : *found;
+    const auto& [relation, edges] = edges_under(name);
     const auto [places, counts] = places_of(edges[1], batch.nodes);
     const Tensor heads = map.weights.squeeze(0);  // [H, E]
     const Tensor own = heads.index_select(1, places.flatten())

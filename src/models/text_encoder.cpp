@@ -1,7 +1,11 @@
+#include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.hpp"
 #include "heed/base/file.hpp"
+#include "heed/base/mapped_file.hpp"
+#include "heed/data/safetensors_header.hpp"
 #include "heed/models/bert.hpp"
 
 namespace heed {
@@ -9,6 +13,15 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+double norm_eps(const json& root, const fs::path& file) {
+  const auto found = root.find("layer_norm_eps");
+  if (found == root.end()) return BertConfig{}.eps;
+  const double eps = found->is_number() ? found->get<double>() : 0;
+  HEED_CHECK(eps > 0 && std::isfinite(eps), "{}:1: 'layer_norm_eps' is not a number above 0",
+             file.string());
+  return eps;
+}
 
 /// What config.json says, or an InputError for a model that we would run wrongly.
 BertConfig read_bert_config(const fs::path& file, const TextEncoderOptions& options) {
@@ -29,17 +42,50 @@ BertConfig read_bert_config(const fs::path& file, const TextEncoderOptions& opti
   must_be("model_type", "bert");
   must_be("hidden_act", "gelu");
   must_be("position_embedding_type", "absolute");
-  const std::int64_t layers = number("num_hidden_layers");
+  const std::int64_t layers = number("num_hidden_layers"), width = number("hidden_size"),
+                     heads = number("num_attention_heads");
   HEED_CHECK(options.layers <= layers, "{}:1: layer {} is asked of a model with {}", file.string(),
              options.layers, layers);
+  HEED_CHECK(width % heads == 0, "{}:1: 'hidden_size' {} is not divisible by {} heads",
+             file.string(), width, heads);
   return {.layers = options.layers < 0 ? layers : options.layers,
-          .width = number("hidden_size"),
-          .heads = number("num_attention_heads"),
+          .width = width,
+          .heads = heads,
           .inner = number("intermediate_size"),
           .vocabulary = number("vocab_size"),
           .positions = number("max_position_embeddings"),
-          .eps = root.value("layer_norm_eps", 1e-12),
+          .eps = norm_eps(root, file),
           .dropout = options.dropout};
+}
+
+/// Compares the sizes of config.json with the tensors of the weights: what it says is not believed
+/// when it comes to making room for them.
+void check_sizes(const BertConfig& config, const fs::path& config_file, const fs::path& weights) {
+  const MappedFile file(weights);
+  std::map<std::string, std::vector<std::int64_t>> shapes;
+  for (const auto& entry : parse_safetensors(file.bytes(), weights.string()).entries)
+    shapes[entry.name] = entry.shape;
+  const auto must_be = [&](const char* key, const std::string& name, std::int64_t rows,
+                           std::int64_t columns) {
+    HEED_CHECK(shapes.contains(name),
+               "{}: no tensor '{}'; the weights of a BERT encoder are needed", weights.string(),
+               name);
+    HEED_CHECK(shapes[name] == std::vector({rows, columns}),
+               "{}:1: '{}' and 'hidden_size' ask for {}×{}, but '{}' of {} is {}; they are of two "
+               "models",
+               config_file.string(), key, rows, columns, name, weights.filename().string(),
+               shape_text(torch::empty(shapes[name], torch::kMeta)));
+  };
+  must_be("vocab_size", "embeddings.word_embeddings.weight", config.vocabulary, config.width);
+  must_be("max_position_embeddings", "embeddings.position_embeddings.weight", config.positions,
+          config.width);
+  for (std::int64_t l = 0; l < config.layers; ++l) {
+    const std::string name = fmt::format("encoder.layer.{}.intermediate.dense.weight", l);
+    HEED_CHECK(shapes.contains(name),
+               "{}:1: layer {} is asked for, but {} has no '{}'; they are of two models",
+               config_file.string(), config.layers, weights.filename().string(), name);
+    must_be("intermediate_size", name, config.inner, config.width);
+  }
 }
 
 /// Runs of pieces behind each other, as Bert takes them.
@@ -81,6 +127,7 @@ TextEncoder::TextEncoder(const fs::path& folder, const TextEncoderOptions& optio
   HEED_CHECK(static_cast<std::int64_t>(tokeniser_.size()) == config.vocabulary,
              "{}: vocab.txt has {} pieces, config.json asks for {}; they are of two models",
              folder.string(), tokeniser_.size(), config.vocabulary);
+  check_sizes(config, folder / "config.json", folder / "model.safetensors");
   bert_ = register_module("bert", std::make_shared<Bert>(config));
   bert_->load(folder / "model.safetensors");
 }

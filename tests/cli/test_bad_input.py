@@ -31,16 +31,22 @@ def test_the_good_file_trains(heed, tmp_path):
         ("", ["data.tsv", "empty"]),
         (GOOD.replace("text\t", "txt\t", 1), ["data.tsv:1", "'text'", "txt"]),
         (GOOD.encode().replace(b"word7", b"wo\xffd7", 1), ["data.tsv:9", "UTF-8"]),
+        (GOOD.replace("word7", "wo\0d7", 1), ["data.tsv:9", "zero byte"]),
         (GOOD.replace("word5 good thing\tpos\ttest", "word5 good thing\tmaybe\ttest"), ["data.tsv:7", "maybe"]),
         (GOOD.replace("word3 good thing\tpos\t", "word3 good thing\tpos\ttrain\t", 1), ["data.tsv:5"]),
     ],
-    ids=["missing", "empty", "wrong column", "broken UTF-8", "unknown test label", "ragged row"],
+    ids=["missing", "empty", "wrong column", "broken UTF-8", "zero byte", "unknown test label", "ragged row"],
 )
 def test_bad_data(heed, tmp_path, data, words):
     message = one_line(train(heed, tmp_path, data))
     for word in words:
         assert word in message
     assert not (tmp_path / "run" / "weights.safetensors").exists()
+
+
+def test_rows_of_another_part_are_not_trained_on(heed, tmp_path):
+    message = one_line(train(heed, tmp_path, GOOD, '[task]\ntrain = "data.tsv"\n'))
+    assert "data.tsv:2" in message and "'test'" in message and "'data'" in message
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,18 @@ TEST(Conll, ReadsNamesFromTheFileAndLabelsFromTheFirstWord) {
   EXPECT_EQ(data.labels, (Words{"neg", "pos"}));
 }
 
+TEST(Conll, ANumberSignMayBeTheFirstWordOfASentence) {
+  for (const std::string split : {" ", "\t"}) {
+    const std::string row = split + "O\n";
+    const Dataset data = read("d.conll",
+                              "# split = train\n# one of three\n#" + row + "1" + row + "\n" +
+                                  "# split = train\n# of three too\nx" + row,
+                              {{"text", "1"}, {"label", "2"}});
+    ASSERT_EQ(data.train.size(), 2u);
+    EXPECT_EQ(data.train[0].inputs.at("text"), (Words{"#", "1"}));
+  }
+}
+
 TEST(Conll, MistakesNameFileAndLine) {
   expect_parts(message_of([] {
                  read("d.conll", "a O\n\nb\n", {{"text", "1"}, {"label", "2"}});
@@ -75,6 +87,21 @@ TEST(Conll, MistakesNameFileAndLine) {
                  read("d.conll", "# split = train\na X\n", {{"text", "3"}, {"label", "2"}});
                }),
                {"d.conll:1: ", "'3' for the text"});
+  expect_parts(
+      message_of([] {
+        read("d.conll", "# split = train\na\tX\nb\tX\n\tX\n", {{"text", "1"}, {"label", "2"}});
+      }),
+      {"d.conll:4: ", "1 of this word is empty"});
+  expect_parts(message_of([] {
+                 read("d.conll", "# split = train\n# label = x\na O\nb 1\nc ORG\n",
+                      {{"text", "1"}, {"rationale", "2"}});
+               }),
+               {"d.conll:5: ", "'ORG'"});
+  expect_parts(
+      message_of([] {
+        read("d.conll", "# split = train\n# split = train\na X\n", {{"text", "1"}, {"label", "2"}});
+      }),
+      {"d.conll:2: ", "second comment '# split", "keep one"});
   expect_parts(message_of([] { read("d.conll", " \n\n", {}); }), {"d.conll:1: ", "empty"});
 }
 

@@ -3,6 +3,7 @@
 #include "data/scratch.hpp"
 #include "heed/base/random.hpp"
 #include "heed/data/dataset.hpp"
+#include "heed/data/fields.hpp"
 
 namespace heed {
 namespace {
@@ -57,6 +58,11 @@ TEST(DataErrors, NameFileLineAndCureOfATable) {
        {"byte 3", "0xC3", "UTF-8"}},
       {"d.csv", "\xFF\n", ":1: ", {"byte 1", "0xFF"}},
       {"d.jsonl", "{\"text\": \"a\"}\n{\"text\": \"\xED\xA0\x80\"}\n", ":2: ", {"byte 11"}},
+      {"d.tsv",
+       std::string("text\tlabel\tsplit\na\0b\tx\ttrain\n", 29),
+       ":2: ",
+       {"byte 2", "zero byte"}},
+      {"d.csv", std::string("text,label,sp\0lit\n", 18), ":1: ", {"byte 14", "zero byte"}},
       {"d.tsv", "text\tlabel\tsplit\n \tx\ttrain\n", ":2: ", {"text is empty"}},
       {"d.tsv", "text\tlabel\tsplit\na\t \ttrain\n", ":2: ", {"label is empty"}},
       {"d.tsv",
@@ -111,6 +117,34 @@ TEST(DataErrors, NameFileLineAndCureOfJson) {
        "{\"text\": [], \"label\": \"x\", \"split\": \"train\"}\n",
        ":1: ",
        {"text is empty"}},
+      {"d.jsonl",
+       R"({"text": "a", "label": "x", "split": "train", "text": "b"})",
+       ":1: ",
+       {"'text' comes twice", "keep one"}},
+      {"d.jsonl",
+       R"({"text": "a", "label": "x", "split": "train", "more": {"y": 1, "y": 2}})",
+       ":1: ",
+       {"'y' comes twice"}},
+      {"d.jsonl",
+       R"({"text": "a", "label": ["neg", "pos"], "split": "train"})",
+       ":1: ",
+       {"'label' is an array", "one string"}},
+      {"d.jsonl",
+       R"({"text": "a", "label": "x", "split": ["train"]})",
+       ":1: ",
+       {"'split' is an array"}},
+      {"d.jsonl",
+       R"({"text": "a", "label": "x", "split": "train", "id": [1, 2]})",
+       ":1: ",
+       {"'id' is an array"}},
+      {"d.jsonl",
+       R"({"text": [[1, 2], [3, 4]], "label": "x", "split": "train"})",
+       ":1: ",
+       {"'text'", "array inside"}},
+      {"d.jsonl",
+       R"({"text": "a\u0000b", "label": "x", "split": "train"})",
+       ":1: ",
+       {"zero byte", "remove it"}},
       {"d.jsonl", std::string(100'000, '[') + "\n", ":1: ", {"not JSON"}},
       {"d.jsonl", "{\"a\": \"" + std::string(100'000, 'x') + "\n", ":1: ", {"not JSON", "…"}},
   };
@@ -177,6 +211,21 @@ TEST(DataErrors, ALabelOfASeparateTestFileNamesThatFile) {
                {test + ":3: ", "'w'"});
 }
 
+TEST(DataErrors, AFileOfAPartMayNotHoldRowsOfAnother) {
+  const Scratch scratch;
+  const std::string all = scratch.write(
+      "all.tsv", "text\tlabel\tsplit\na\tx\tTrain\nb\tx\t\nc\tx\tfold3\nd\tx\tdev\ne\tx\ttest\n");
+  expect_parts(message_of([&] { load_dataset({.train = all}); }),
+               {all + ":5: ", "'dev'", "'train'", "'data'"});
+  expect_parts(message_of([&] { load_dataset({.train = all, .val = all, .test = all}); }),
+               {all + ":5: ", "'data'"});
+  const std::string train = scratch.write("t.tsv", "text\tlabel\tsplit\na\tx\ttrain\n"),
+                    val = scratch.write("v.tsv", "text\tlabel\tsplit\na\tx\tdev\n");
+  EXPECT_EQ(load_dataset({.train = train, .val = val}).val.size(), 1u);
+  expect_parts(message_of([&] { load_dataset({.train = train, .test = val}); }),
+               {val + ":2: ", "'dev'", "'test'"});
+}
+
 TEST(DataErrors, AContradictorySourceIsExplained) {
   expect_parts(message_of([] { load_dataset({}); }), {"no data is named", "'data'", "'train'"});
   expect_parts(message_of([] { load_dataset({.data = "a.tsv", .train = "b.tsv"}); }),
@@ -205,6 +254,13 @@ TEST(DataErrors, AWrongBuiltinCorpusOrOptionIsExplained) {
   for (const auto& [data, reason] : cases) {
     expect_parts(message_of([&] { load_dataset({.data = data}); }), {data, reason});
   }
+}
+
+TEST(DataErrors, AFieldWithAZeroByteIsRefused) {
+  expect_parts(message_of([] {
+                 read_fields({.kind = "classify"}, {}, {{"text", std::string("a\0b", 3)}});
+               }),
+               {"inputs: ", "text has a zero byte"});
 }
 
 // Whatever the bytes: examples that hold together, or an InputError with file and line.

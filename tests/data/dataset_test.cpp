@@ -98,6 +98,16 @@ TEST(LoadDataset, TakesColumnNamesFromTheCaller) {
   EXPECT_EQ(data.train[0].id, "k7");
 }
 
+TEST(LoadDataset, TakesAWeightTooSmallForAFloatAsZeroAndAnEscapedBackslashAsText) {
+  const Scratch scratch;
+  const std::string file = scratch.write(
+      "d.jsonl",
+      R"({"text": "a \\u0000", "label": "x", "split": "train", "rationale": [1e-60, 0.5]})");
+  const Dataset data = load_dataset({.data = file, .val_fraction = 0});
+  EXPECT_EQ(text(data.train[0]), (Tokens{"a", "\\u0000"}));
+  EXPECT_EQ(data.train[0].gold.at("text"), (Weights{0, 0.5f}));
+}
+
 TEST(LoadDataset, CutsTokensAndRationaleAtTheMaximumLength) {
   const Scratch scratch;
   const std::string file = scratch.write(

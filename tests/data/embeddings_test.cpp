@@ -68,7 +68,19 @@ TEST(Embeddings, WhatIsNotOursIsAnInputError) {
   expect_parts(message({{"vectors", vectors}, {"words", letters({0xFF, '\n'})}}), {"UTF-8"});
   expect_parts(message({{"vectors", vectors / 0.0}, {"words", letters({'a', '\n', 'b', '\n'})}}),
                {"NaN"});
+  expect_parts(message({{"vectors", torch::ones({1, 0})}, {"words", letters({'a', '\n'})}}),
+               {"v.safetensors", "1×0", "heed import"});
   expect_parts(message_of([&] { load_embeddings(scratch.folder()); }), {"package.json"});
+}
+
+TEST(Embeddings, APackageWhoseMainIsAFolderIsAnInputError) {
+  const Scratch scratch;
+  for (const char* main : {".", "", "./", "../p", "q"}) {
+    std::filesystem::create_directories(scratch.folder() / "p" / "q");
+    scratch.write("p/package.json", fmt::format(R"({{"main":"{}"}})", main));
+    expect_parts(message_of([&] { load_embeddings(scratch.folder() / "p"); }),
+                 {"package.json:1:", fmt::format("'{}'", main), "a folder"});
+  }
 }
 
 }  // namespace

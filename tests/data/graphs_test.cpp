@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <zlib.h>
 
 #include <set>
 
@@ -67,6 +68,8 @@ TEST(GraphFolder, NamesFileAndLineOfAMistake) {
       {nodes + "e\tq\ttest\tred\n", "u\tv\na\tb\n", "nodes.tsv:6: ", "label 'q'"},
       {nodes + "e\t\ttest\tred\n", "u\tv\na\tb\n", "nodes.tsv:6: ", "label is empty"},
       {nodes, "u\tv\na\n", "edges.tsv:2: ", "1 cell"},
+      {nodes, "u\tv\trelation\na\tb\tx\na\tb\trelations\n", "edges.tsv:3: ", "'relations'"},
+      {nodes, "u\tv\trelation\na\tb\tnodes\n", "edges.tsv:2: ", "'nodes'"},
       {nodes, "from\tto\na\tb\n", "edges.tsv:1: ", "'u'"},
       {"id\tlabel\tsplit\twords\na\tx\ttest\tw\n", "u\tv\na\ta\n", "nodes.tsv:1: ", "'train'"},
   };
@@ -79,6 +82,20 @@ TEST(GraphFolder, NamesFileAndLineOfAMistake) {
   scratch.write("g/nodes.tsv", nodes);
   const DataSource source{.kind = "graph", .data = (scratch.folder() / "g").string()};
   expect_parts(message_of([&] { load_dataset(source); }), {"no edges.tsv"});
+}
+
+TEST(GraphFolder, ItsTablesMayBePacked) {
+  const Scratch scratch;
+  const auto pack = [&](const std::string& name, const std::string& text) {
+    gzFile file = gzopen(scratch.write(name, "").c_str(), "wb");
+    gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+    gzclose(file);
+  };
+  pack("g/nodes.tsv.gz", kNodes);
+  pack("g/edges.csv.gz", "u,v\na,b\n");
+  const Dataset data = load_dataset({.kind = "graph", .data = (scratch.folder() / "g").string()});
+  EXPECT_EQ(data.graph->nodes.size(), 4u);
+  EXPECT_THAT(data.train[0].inputs.at("edges"), ElementsAre("a", "b"));
 }
 
 TEST(GraphCorpora, GoldNeighboursAreOfTheSameCommunity) {

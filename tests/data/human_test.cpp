@@ -36,9 +36,9 @@ TEST(HumanAttention, IsJoinedByIdAndComesBeforeARationale) {
 }
 
 TEST(HumanAttention, WithoutIdIsJoinedToAllEqualTexts) {
-  const Dataset data = with_human(R"({"tokens": "good food", "weights": "1 2"})");
-  EXPECT_EQ(data.train[0].gold.at("text"), (Weights{1, 2}));
-  EXPECT_EQ(data.test[0].gold.at("text"), (Weights{1, 2}));
+  const Dataset data = with_human(R"({"tokens": "good food", "weights": "1e-60 2"})");
+  EXPECT_EQ(data.train[0].gold.at("text"), (Weights{0, 2}));
+  EXPECT_EQ(data.test[0].gold.at("text"), (Weights{0, 2}));
 }
 
 TEST(HumanAttention, OfSeveralPeopleIsTheirMean) {
@@ -72,6 +72,19 @@ TEST(HumanAttention, OfTwoTextsGoesToTheOneWithItsTokens) {
   EXPECT_EQ(data.train[0].gold.at("first"), (Weights{1, 0}));
 }
 
+TEST(HumanAttention, AnIdOfSeveralExamplesIsRefusedWhereARowNamesIt) {
+  const Scratch scratch;
+  DataSource source{.data = scratch.write("d.tsv",
+                                          "id\ttext\tlabel\tsplit\na\tx\tp\ttrain\na\ty\tp\ttrain\n"
+                                          "b\tz\tp\ttrain\n"),
+                    .human = scratch.write("h.jsonl", R"({"id": "b", "weights": [1]})"),
+                    .val_fraction = 0};
+  EXPECT_EQ(load_dataset(source).train[2].gold.at("text"), Weights{1});
+  source.human = scratch.write("h.jsonl", "\n{\"id\": \"a\", \"weights\": [1]}");
+  expect_parts(message_of([&] { load_dataset(source); }),
+               {"h.jsonl:2: ", "several examples", "'a'", "rename"});
+}
+
 TEST(HumanAttention, MistakesNameFileAndLine) {
   const std::pair<const char*, std::vector<std::string_view>> cases[] = {
       {R"({"id": "aa", "weights": [1, 2]})", {"no example has the id 'aa'", "did you mean 'a'"}},
@@ -86,6 +99,8 @@ TEST(HumanAttention, MistakesNameFileAndLine) {
       {R"({"id": "a", "weights": [1, "nan"]})", {"has 'nan'"}},
       {R"({"id": "a", "weights": [1, null]})", {"type null"}},
       {R"({"id": "a", "input": "txt", "weights": [1, 2]})", {"no input 'txt'", "'text'"}},
+      {R"({"id": "a", "weights": [[1, 0]]})", {"'weights'", "array inside"}},
+      {R"({"id": ["a"], "weights": [1, 2]})", {"'id' is an array"}},
       {R"({"weights": [1, 2]})", {"neither an id nor tokens"}},
       {R"({"id": "a"})", {"no column 'weights'"}},
   };

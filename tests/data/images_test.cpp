@@ -2,6 +2,7 @@
 
 #include "data/scratch.hpp"
 #include "heed/data/dataset.hpp"
+#include "heed/metrics/image.hpp"
 #include "source_dir.hpp"
 
 namespace heed {
@@ -84,19 +85,74 @@ TEST(Idx, NamesTheFileOfAMistake) {
   expect_parts(message_of([&] { load_dataset(unsplit); }), {"no split", "'train'"});
 }
 
+std::string grey_png(std::size_t width, std::size_t height, std::size_t channels = 1) {
+  return metrics::to_png({.width = width,
+                          .height = height,
+                          .channels = channels,
+                          .pixels = std::vector<std::uint8_t>(width * height * channels, 7)});
+}
+
+TEST(Pngs, OfAnotherSizeAreNamedWithTableAndLine) {
+  const Scratch scratch;
+  scratch.write("first.png", grey_png(4, 3));
+  scratch.write("same.png", grey_png(4, 3));
+  scratch.write("wide.png", grey_png(5, 3));
+  scratch.write("tall.png", grey_png(4, 6));
+  scratch.write("colour.png", grey_png(4, 3, 3));
+  const std::string table = "file\tlabel\nfirst.png\ta\nsame.png\tb\n";
+  DataSource source{.kind = "image",
+                    .train = scratch.write("train.tsv", table),
+                    .test = scratch.write("test.tsv", table)};
+  EXPECT_THAT(load_dataset(source).inputs[0].grid, ElementsAre(3, 4));
+  for (const auto& [png, size] : {std::pair("wide.png", "5×3 pixels in 1 channel"),
+                                  {"tall.png", "4×6 pixels in 1 channel"},
+                                  {"colour.png", "4×3 pixels in 3 channels"}}) {
+    source.test = scratch.write("test.tsv", table + png + "\ta\n");
+    expect_parts(message_of([&] { load_dataset(source); }),
+                 {"test.tsv:4: ", png, size, "train.tsv:2: ", "4×3 pixels in 1 channel"});
+    expect_parts(message_of([&] { load_examples(source.test, source); }),
+                 {"test.tsv:4: ", "test.tsv:2: "});
+  }
+}
+
+TEST(Idx, OfAnotherSizeNamesTheFile) {
+  const Scratch scratch;
+  DataSource source = idx_source(scratch, idx_images(3, 2, 4), idx_labels("aba"));
+  scratch.write("test-labels.idx1", idx_labels("a"));
+  source.test = scratch.write("test-images.idx3", idx_images(1, 4, 2));
+  expect_parts(message_of([&] { load_dataset(source); }),
+               {"test-images.idx3: 2×4", "train-images.idx3 has 4×2"});
+}
+
+TEST(Pngs, NumbersMustBeFloats) {
+  const Scratch scratch;
+  scratch.write("a.png", grey_png(2, 2));
+  for (const char* number : {"1e308", "-1e39", "1e999", "nan", "x"}) {
+    const DataSource source{
+        .kind = "count",
+        .data = scratch.write("d.tsv", fmt::format("file\tnumber\tsplit\na.png\t3\ttrain\na.png"
+                                                   "\t{}\ttrain\n",
+                                                   number))};
+    expect_parts(message_of([&] { load_dataset(source); }),
+                 {"d.tsv:3: ", fmt::format("'{}'", number), "3e38"});
+  }
+}
+
 TEST(Pngs, NameTheRowOfAMistake) {
   struct Wrong {
     std::string row, reason;
   };
   const Wrong cases[] = {{"none.png\ta\ttrain", "none.png"},
-                         {"bad.png\ta\ttrain", "PNG"},
+                         {"bad.png\ta\ttrain", "bad.png: cannot be read as a PNG"},
+                         {"\ta\ttrain", "file is empty"},
+                         {".\ta\ttrain", "a folder"},
                          {"bad.png\t\ttrain", "label is empty"}};
   for (const Wrong& wrong : cases) {
     const Scratch scratch;
     scratch.write("bad.png", "no picture");
     const DataSource source{
         .kind = "image", .data = scratch.write("d.tsv", "file\tlabel\tsplit\n" + wrong.row + "\n")};
-    expect_parts(message_of([&] { load_dataset(source); }), {wrong.reason});
+    expect_parts(message_of([&] { load_dataset(source); }), {"d.tsv:2: ", wrong.reason});
   }
 }
 

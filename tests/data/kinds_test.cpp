@@ -99,6 +99,22 @@ TEST(Babi, QuestionsSeeTheStoryBeforeThem) {
   EXPECT_EQ(data.train[2].levels.at("story")[0].size(), 1u);
   source.max_length = 11;  // the last sentences that fit
   EXPECT_EQ(load_dataset(source).train[1].levels.at("story")[0].size(), 2u);
+  source.max_length = 3;  // the end of the last one
+  const Example cut = load_dataset(source).train[1];
+  EXPECT_EQ(cut.inputs.at("story"), (Words{"to", "the", "attic"}));
+  EXPECT_EQ(cut.levels.at("story")[0], std::vector<std::int64_t>{3});
+  EXPECT_EQ(cut.gold.at("story"), (std::vector<float>(3, 1.0f)));
+}
+
+TEST(Babi, AByteOrderMarkAndCrlfArePassedOver) {
+  const Scratch scratch;
+  DataSource source = source_of("answer", "");
+  source.train = scratch.write("s.txt",
+                               "\xEF\xBB\xBF"
+                               "1 Mary is here.\r\n2 Where?\there\r\n\r\n");
+  const Dataset data = load_dataset(source);
+  EXPECT_EQ(data.train.at(0).inputs.at("story"), (Words{"mary", "is", "here"}));
+  EXPECT_EQ(data.train[0].label, "here");
 }
 
 TEST(Babi, MistakesNameTheLine) {
@@ -113,8 +129,20 @@ TEST(Babi, MistakesNameTheLine) {
   expect_parts(message("1 a b\n2 where?\t\t1\n"), {"s.txt:2", "no answer"});
   expect_parts(message("1 a b\n2 where?\thall\t7\n"), {"s.txt:2", "line 7", "no such sentence"});
   expect_parts(message("1 where?\thall\t1\n"), {"s.txt:1", "without a story"});
-  expect_parts(message("1 a\n3 b\n2 c\n"), {"s.txt:3", "line 2", "after line 3"});
+  for (const char* open : {"2 where is a? \n", "2 where is a? \t\n", "2 where is a? hall 1\n",
+                           "2 where is a?\t\r\n"}) {
+    expect_parts(message(std::string("1 a b\n") + open), {"s.txt:2", "no answer", "behind a tab"});
+  }
+  const std::string asked = "1 a\n2 b\n3 where?\tb\t2\n";
+  for (const auto& [wrong, place] : {std::pair{"1 a\n3 b\n2 c\n", "s.txt:2: line 3 "},
+                                     {"1 a\n1 b\n3 c\n", "s.txt:3: line 3 "},
+                                     {"5 a\n6 where?\ta\t5\n", "s.txt:1: line 5 "}}) {
+    expect_parts(message(wrong), {place, "comes next", "1, 2, 3"});
+  }
+  for (const char* next : {"3 c\n", "2 c\n", "8 c\n", "9 where?\tb\t2\n"})
+    expect_parts(message(asked + next), {"s.txt:4: ", "where 4 comes next"});
   expect_parts(message("1 a \xFF\n"), {"s.txt:1", "UTF-8"});
+  expect_parts(message(std::string("1 a\n2 b\0\n", 9)), {"s.txt:2: byte 4", "zero byte"});
   DataSource one = source_of("answer", scratch.write("s.txt", kStory));
   expect_parts(message_of([&] { load_dataset(one); }), {"s.txt:1", "no split column"});
 }

@@ -70,6 +70,8 @@ TEST(Interactions, NameFileAndLineOfAMistake) {
       {good + "1\ta\n", "shop.tsv:10: ", "2 cells"},
       {"user\titem\tsplit\ttime\n1\ta\ttrain\tnoon\n", "shop.tsv:2: ", "'noon'"},
       {"user\titem\tsplit\ttime\n1\ta\ttrain\tnan\n", "shop.tsv:2: ", "'nan'"},
+      {"user\titem\tsplit\ttime\n1\ta\ttrain\t5\n1\tb\ttrain\t\n", "shop.tsv:3: ", "time is empty"},
+      {"user\titem\tsplit\n1\ta\ttrain\n2\tb\ttrain\n1\tc\ttest\n", "shop.tsv: ", "test rows"},
       {"who\titem\tsplit\n1\ta\ttrain\n", "shop.tsv:1: ", "'user'"},
       {"user\titem\tsplit\n1\ta\ttest\n", "shop.tsv:1: ", "'train'"},
   };
@@ -78,6 +80,13 @@ TEST(Interactions, NameFileAndLineOfAMistake) {
     expect_parts(message_of([&] { load_list(scratch, wrong.target, ""); }),
                  {wrong.place, wrong.reason});
   }
+}
+
+TEST(Interactions, ASourceMustShareUsers) {
+  const Scratch scratch;
+  expect_parts(
+      message_of([&] { load_list(scratch, kTarget, "user\titem\tsplit\nu1\ta\ttrain\n"); }),
+      {"no user", "club.tsv", "shop.tsv", "one name in both"});
 }
 
 TEST(Interactions, TimeOrdersAHistory) {

@@ -41,7 +41,26 @@ TEST(Transfer, ALabelThatNobodyTeachesIsRefused) {
   const Scratch scratch;
   const std::string wanted = "text\tlabel\tsplit\ngood disk\tupp\ttrain\nbad disk\tupp\ttest\n";
   expect_parts(message_of([&] { load_two(scratch, wanted); }),
-               {"task.source", "'upp'", "restaurants.tsv", "'up'"});
+               {"laptops.tsv:3: ", "'upp'", "task.source", "restaurants.tsv", "'up'"});
+  expect_parts(message_of([&] {
+                 load_two(scratch, "text\tlabel\tsplit\na\t\ttrain\nb\tup\ttest\nc\t\ttest\n");
+               }),
+               {"laptops.tsv:4: ", "label ''", "test part"});
+  const DataSource parts = {.train = scratch.write("t.tsv", "text\tlabel\na\t\n"),
+                            .test = scratch.write("e.csv", "text,label\nb,up\nc,upp\n"),
+                            .source = scratch.write("restaurants.tsv", kKnown)};
+  expect_parts(message_of([&] { load_dataset(parts); }), {"e.csv:3: ", "'upp'"});
+}
+
+TEST(Transfer, LabelsOfTheTrainingTextsAreNotLookedAt) {
+  const Scratch scratch;
+  const Dataset data = load_two(scratch,
+                                "text\tlabel\tsplit\ngood disk\t\ttrain\nloud disk\t?\tval\n"
+                                "bad disk\tdown\ttest\n");
+  EXPECT_THAT(data.labels, ElementsAre("down", "up"));
+  EXPECT_EQ(data.train.size(), 4u);
+  EXPECT_EQ(data.train.back().label, "");
+  EXPECT_EQ(data.test.at(0).label, "down");
 }
 
 TEST(Extra, ItsTrainingRowsAreLearnedFromTooAndNothingElse) {
@@ -67,7 +86,7 @@ TEST(Extra, ALabelThatTheDataLacksIsRefused) {
       .data = scratch.write("a.tsv", "text\tlabel\tsplit\nx\tup\ttrain\nx\tdowm\ttrain\n"),
       .extra = scratch.write("b.tsv", kKnown)};
   expect_parts(message_of([&] { load_dataset(source); }),
-               {"task.extra", "b.tsv", "'down'", "'dowm'"});
+               {"b.tsv:3: ", "task.extra", "'down'", "'dowm'"});
   DataSource graph = source;
   graph.kind = "graph";
   expect_parts(message_of([&] { load_dataset(graph); }), {"task.extra", "'graph'", "one file"});

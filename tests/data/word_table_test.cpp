@@ -38,6 +38,37 @@ TEST(WordTable, ReadsGloveAndWord2VecAndTheirPackedForms) {
   }
 }
 
+TEST(WordTable, LinesAreWholeWhereverTheChunksEnd) {
+  const Scratch scratch;
+  constexpr std::size_t kChunk = 1 << 18;
+  for (const std::size_t length : {kChunk - 5, kChunk - 4, kChunk - 3, kChunk, 2 * kChunk + 1}) {
+    const std::string word(length, 'w'), rows = word + " 1 2\nlast 3 4";
+    for (const std::string& path : {scratch.write("v", rows), packed(scratch, "v.gz", rows)}) {
+      const WordTable table = read_word_table(path);
+      EXPECT_THAT(table.words, ElementsAre(word, "last")) << length;
+      EXPECT_THAT(table.values, ElementsAre(1, 2, 3, 4)) << length;
+    }
+  }
+}
+
+TEST(WordTable, AByteOrderMarkIsNoPartOfAWord) {
+  const Scratch scratch;
+  EXPECT_THAT(read_word_table(scratch.write("v", "\xEF\xBB\xBFgood 1\nfood 2\n")).words,
+              ElementsAre("good", "food"));
+  EXPECT_THAT(read_word_table(scratch.write("v",
+                                            "\xEF\xBB\xBF"
+                                            "1 1\nfood 2\n"))
+                  .words,
+              ElementsAre("food"));
+}
+
+TEST(WordTable, WhatIsTooSmallForAFloatIsZero) {
+  const Scratch scratch;
+  const WordTable table =
+      read_word_table(scratch.write("v", "a 1e-60 -1e-60 1e-40 3.4028235e38\n"));
+  EXPECT_THAT(table.values, ElementsAre(0, 0, 1e-40f, 3.4028235e38f));
+}
+
 TEST(WordTable, TheFirstOfAWordIsKeptAndTheRestCounted) {
   const Scratch scratch;
   const WordTable table = read_word_table(scratch.write("v", "a 1\nb 2\na 3\n"));
@@ -68,12 +99,18 @@ TEST(WordTable, MistakesNameFileAndLine) {
   expect_parts(read("a 1\nb nan\n"), {"v.txt:2:", "'nan'"});
   expect_parts(read("a 1\nb inf\n"), {"v.txt:2:", "'inf'"});
   expect_parts(read("a 1\nb 1e99\n"), {"v.txt:2:", "'1e99'"});
+  expect_parts(read("a 1\nb 1e39\n"), {"v.txt:2:", "'1e39'"});
+  expect_parts(read({"a 1\nst\0aff 2\nb 3\n", 18}), {"v.txt:2:", "NUL"});
   expect_parts(read("a 1\nb\n"), {"v.txt:2:"});
   expect_parts(read("a 1\n\nb 2\n"), {"v.txt:2:"});
   expect_parts(read("a 1\nb  2\n"), {"v.txt:2:"});
   expect_parts(read("a 1\n\xFF 2\n"), {"v.txt:2:", "UTF-8"});
-  expect_parts(message_of([] { read_word_table("no/v.txt"); }), {"no/v.txt"});
-  expect_parts(message_of([&] { read_word_table(scratch.folder()); }), {scratch.folder().string()});
+  for (const auto& read_table : {read_word_table, read_wink_table}) {
+    expect_parts(message_of([&] { read_table("no/v.txt", {}); }), {"no/v.txt", "No such file"});
+    expect_parts(message_of([&] { read_table("/dev/null/v.txt", {}); }), {"Not a directory"});
+    expect_parts(message_of([&] { read_table(scratch.folder(), {}); }),
+                 {scratch.folder().string(), "folder"});
+  }
 }
 
 TEST(WordTable, APackedFileCutShortIsAnError) {
@@ -84,6 +121,18 @@ TEST(WordTable, APackedFileCutShortIsAnError) {
   EXPECT_EQ(read_word_table(path).words.size(), 3000u);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
   expect_parts(message_of([&] { read_word_table(path); }), {"v.gz:"});
+}
+
+TEST(WordTable, APackedFileMayBeSeveralAndNothingElse) {
+  const Scratch scratch;
+  const auto bytes = [&](const std::string& rows) {
+    std::ifstream file(packed(scratch, "one.gz", rows), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string two = bytes("a 1\nb") + bytes(" 2\n");
+  EXPECT_THAT(read_word_table(scratch.write("v.gz", two)).words, ElementsAre("a", "b"));
+  const std::string path = scratch.write("v.gz", two + "garbage");
+  expect_parts(message_of([&] { read_word_table(path); }), {"v.gz:3:", "follows"});
 }
 
 constexpr const char* kWink =
@@ -108,6 +157,15 @@ TEST(WinkTable, MistakesNameTheFileAndTheWord) {
   expect_parts(read(R"({"vectors":{"a":[1]}})"), {"v.json:1:", "dimensions"});
   expect_parts(read(R"({"dimensions":2,"vectors":{"a":[1,2],"b":[1]}})"),
                {"'b'", "1 numbers", "2"});
+  for (const char* width : {"0", "1", "2", "99999999999"}) {
+    expect_parts(
+        read(fmt::format(R"({{"dimensions":2,"vectors":{{"a":[1,2]}},"dimensions":{}}})", width)),
+        {"v.json:1:", "second time"});
+  }
+  expect_parts(read(R"({"dimensions":2,"dimensions":1,"vectors":{"a":[1,2]}})"), {"second time"});
+  expect_parts(
+      read(R"({"dimensions":2,"vectors":{"a":[1,2]},"dimensions":3,"vectors":{"b":[1,2,3]}})"),
+      {"second time"});
   expect_parts(read(R"({"dimensions":1,"vectors":{"b":["x"]}})"), {"'b'", "a string"});
   expect_parts(read(R"({"dimensions":1,"vectors":{"b":[null]}})"), {"'b'", "null"});
   expect_parts(read(R"({"dimensions":1,"vectors":{"b":[[1]]}})"), {"'b'", "a list"});

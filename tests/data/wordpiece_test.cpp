@@ -181,6 +181,13 @@ TEST_F(WordPieceTest, AWordLongerThanARunLosesItsEnd) {
   expect_parts(message_of([&] { tokeniser_.runs(words, 2); }), {"2 pieces", "3"});
 }
 
+TEST_F(WordPieceTest, AByteOrderMarkIsNoPartOfTheFirstPiece) {
+  const std::string pieces = "the\n[UNK]\n[CLS]\n[SEP]\n";
+  const WordPiece tokeniser(scratch_.write("marked.txt", "\xEF\xBB\xBF" + pieces));
+  const std::vector<std::string> words = {"the"};
+  EXPECT_THAT(tokeniser.pieces(words).ids, ElementsAre(0));
+}
+
 TEST_F(WordPieceTest, NoWordsAreNoRuns) { EXPECT_TRUE(tokeniser_.runs({}, 8).empty()); }
 
 TEST(WordPieceFile, MistakesNameFileAndLine) {

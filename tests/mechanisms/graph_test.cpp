@@ -174,6 +174,12 @@ TEST(GraphMechanisms, SayWhatIsMissing) {
                 graph_of("gat", {"a", "b"});
               }),
               testing::HasSubstr("'het-gat' takes several"));
+  for (const std::string name : {"a/b", "a.b", "relations"}) {
+    EXPECT_THAT(refusal([&] {
+                  graph_of("het-gat", {"cites", name});
+                }),
+                testing::HasSubstr("relation '" + name + "'"));
+  }
 }
 
 }  // namespace

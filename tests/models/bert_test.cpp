@@ -166,10 +166,22 @@ TEST(Bert, FoldersOfAnotherModelAreInputErrors) {
   expect_parts(with_config("\"bert\"", "\"t5\""), {"config.json:1:", "'t5'", "'bert'"});
   expect_parts(with_config("\"gelu\"", "\"relu\""), {"hidden_act", "'relu'"});
   expect_parts(with_config("\"hidden_size\": 8", "\"hidden_size\": 10"), {"safetensors", "12×8"});
-  expect_parts(with_config("\"hidden_size\": 8", "\"hidden_size\": 9"), {"9", "2 heads"});
+  expect_parts(with_config("\"hidden_size\": 8", "\"hidden_size\": 9"),
+               {"config.json:1:", "9", "2 heads"});
   expect_parts(with_config("\"hidden_size\": 8", "\"hidden_size\": -8"), {"'hidden_size'"});
   expect_parts(with_config("\"vocab_size\": 12", "\"vocab_size\": 13"), {"12 pieces", "13"});
-  expect_parts(with_config("_layers\": 2", "_layers\": 3"), {"encoder.layer.2."});
+  expect_parts(with_config("_layers\": 2", "_layers\": 3"), {"config.json:1:", "encoder.layer.2."});
+  expect_parts(with_config("_layers\": 2", "_layers\": 9999999"), {"config.json:1:", "9999999"});
+  // Each of these would take all memory if it were believed.
+  expect_parts(with_config("\"hidden_size\": 8", "\"hidden_size\": 9999998"),
+               {"config.json:1:", "'hidden_size'", "12×9999998", "12×8"});
+  expect_parts(with_config("\"intermediate_size\": 16", "\"intermediate_size\": 9999999"),
+               {"config.json:1:", "'intermediate_size'", "9999999×8", "16×8"});
+  expect_parts(with_config("_embeddings\": 16", "_embeddings\": 9999999"),
+               {"config.json:1:", "'max_position_embeddings'", "9999999×8", "16×8"});
+  for (const char* eps : {"\"x\"", "null", "-5", "0", "[1]"}) {
+    expect_parts(with_config("1e-12", eps), {"config.json:1:", "'layer_norm_eps'", "above 0"});
+  }
   expect_parts(with_config("{", "["), {"config.json:1:"});
   model.scratch.write("config.json", kTinyConfig);
   expect_parts(message_of([&] { TextEncoder(model.folder(), {.layers = 3}); }), {"layer 3", "2"});

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
+#include "heed/base/error.hpp"
+#include "heed/data/dataset.hpp"
+
 namespace heed {
 namespace {
 
@@ -32,6 +37,49 @@ TEST(BagOfWords, DropsEntriesAndKeepsTheMean) {
   const Tensor there = product > 0;
   EXPECT_NEAR(there.to(torch::kFloat32).mean().item<double>(), 0.4, 0.02);
   EXPECT_TRUE(torch::allclose(product.masked_select(there), torch::full({1}, 0.25 / 0.4)));
+}
+
+Config het_config() {
+  Config config;
+  config.feature.model = "embedding";
+  config.feature.dim = 8;
+  config.attention.mechanism = "het-gat";
+  return config;
+}
+
+TEST(GraphModel, AMapIsOverTheEdgesOfItsOwnRelation) {
+  const Dataset data = load_dataset({.kind = "graph", .data = "builtin:hetgraph?size=40"});
+  const Config config = het_config();
+  const DataInfo info = data_info(config, data);
+  GraphModel model(config, info);
+  model.eval();
+  std::vector<std::size_t> indices(data.test.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  Trace trace = Trace::recording();
+  model.answer(collate(data.test, indices, info), trace);
+  for (const Relation& relation : data.graph->relations) {
+    const TraceMap& map = trace.map("layer 1/" + relation.name);
+    EXPECT_EQ(map.key_input, relation.name);
+    EXPECT_TRUE(torch::allclose(map.weights.sum(-1), torch::ones({1})));
+    for (std::size_t i = 0; i < data.test.size(); ++i) {
+      EXPECT_EQ(map.key_lengths[static_cast<std::int64_t>(i)].item<std::int64_t>(),
+                static_cast<std::int64_t>(data.test[i].inputs.at(relation.name).size()));
+    }
+  }
+}
+
+TEST(GraphModel, ARelationWithASlashIsAnInputError) {
+  Dataset data = load_dataset({.kind = "graph", .data = "builtin:hetgraph?size=40"});
+  auto graph = std::make_shared<GraphData>(*data.graph);
+  graph->relations[1].name = "a/b";
+  data.graph = graph;
+  const Config config = het_config();
+  try {
+    GraphModel(config, data_info(config, data));
+    ADD_FAILURE() << "no InputError";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("relation 'a/b'"), std::string::npos) << error.what();
+  }
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ def test_a_wrong_row_is_one_line(heed, tmp_path):
 
 def test_users_with_the_same_histories_tell_the_present_taste(heed, tmp_path):
     """What is trained sees the history alone, in which two tastes are level; the memory asks by both histories."""
-    done = train(heed, tmp_path, 'mechanism = "mean-pool"', output='id = "memory"')
+    done = train(heed, tmp_path, 'mechanism = "mean-pool"', output='id = "memory", source = 1')
     assert done.returncode == 0, done.stderr
     test = json.loads(done.stdout)["test"]
     assert test["hr"] > 0.65

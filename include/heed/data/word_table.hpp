@@ -25,11 +25,12 @@ struct WordTableOptions {
 
 /// GloVe's or word2vec's text, gzip or not: a word and its numbers on a line, between spaces; a
 /// first line "WORDS WIDTH" is passed over. InputError "FILE:LINE: …" on a row of another width,
-/// what is no finite number, broken UTF-8, or no row.
+/// what is no finite number, broken UTF-8, a NUL byte, damaged gzip, or no row.
 WordTable read_word_table(const std::filesystem::path& file, const WordTableOptions& options = {});
 
 /// The JSON of wink's packages ({"dimensions": D, "vectors": {"word": [D numbers, …]}}), read as a
-/// stream. What follows the D numbers of a word (its norm and rank) is left out.
+/// stream. What follows the D numbers of a word (its norm and rank) is left out. "dimensions"
+/// stands once, before "vectors"; InputError "FILE:1: …" for anything else.
 WordTable read_wink_table(const std::filesystem::path& file, const WordTableOptions& options = {});
 
 /// The known words whose mean stands for `word`; empty when there is none.

@@ -33,6 +33,9 @@ class GraphModel : public TaskModel {
  private:
   /// Logits [B, labels] of the batch's nodes.
   Tensor forward(const Batch& batch, Trace& trace);
+  /// The relation, and its edges, whose weights the map of this name has: "layer 1/RELATION" where
+  /// there are several.
+  const std::pair<std::string, Tensor>& edges_under(const std::string& map) const;
   /// The maps of all edges as maps of the batch's nodes, each over its own neighbours.
   void record(const Trace& all, const Batch& batch, Trace& trace) const;
 
