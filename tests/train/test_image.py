@@ -89,4 +89,4 @@ def test_pngs_of_a_table_train_and_a_wrong_size_is_named(heed, tmp_path):
     (tmp_path / "7.png").write_bytes(png(5, 4))
     done = heed("train", tmp_path / "config.toml", "--out", tmp_path / "other")
     assert done.returncode == 2
-    assert "'7.png'" in done.stderr and "5×4" in done.stderr and done.stderr.count("\n") == 1
+    assert "d.tsv:9: " in done.stderr and "7.png': 5×4" in done.stderr and done.stderr.count("\n") == 1
