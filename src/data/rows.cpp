@@ -336,7 +336,6 @@ Example read_fields(const DataSource& source, std::span<const InputInfo> inputs,
                "inputs: kind '{}' has no input '{}'{}", source.kind, name,
                suggestion(name, kind->inputs));
     HEED_CHECK(!invalid_utf8(text), "inputs: the {} is not valid UTF-8", name);
-    HEED_CHECK(text.find('\0') == text.npos, "inputs: the {} has a zero byte; remove it", name);
   }
   std::vector<Column> columns;
   Row row;

@@ -256,13 +256,6 @@ TEST(DataErrors, AWrongBuiltinCorpusOrOptionIsExplained) {
   }
 }
 
-TEST(DataErrors, AFieldWithAZeroByteIsRefused) {
-  expect_parts(message_of([] {
-                 read_fields({.kind = "classify"}, {}, {{"text", std::string("a\0b", 3)}});
-               }),
-               {"inputs: ", "text has a zero byte"});
-}
-
 // Whatever the bytes: examples that hold together, or an InputError with file and line.
 void expect_sound(const Scratch& scratch, const char* name, const std::string& bytes) {
   const std::string file = scratch.write(name, bytes);
