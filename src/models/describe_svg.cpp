@@ -73,8 +73,10 @@ class Builder {
     if (attention.contains("context")) add_context(attention["context"].get<std::string>());
     if (beside.empty()) return;
     std::vector<std::size_t> feeds = {drawing_.nodes.size() - 1};
+    const int column = drawing_.nodes.back().column;
     for (const Json* m : beside) {
       add_module(*m);
+      drawing_.nodes.back().column = column;  // under the context, so that no line crosses it
       feeds.push_back(drawing_.nodes.size() - 1);
     }
     add({.title = "answer", .note = "by both"}, feeds, {}, "");
