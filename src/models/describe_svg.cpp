@@ -75,8 +75,11 @@ class Builder {
     std::vector<std::size_t> feeds = {drawing_.nodes.size() - 1};
     const int column = drawing_.nodes.back().column;
     for (const Json* m : beside) {
+      const std::size_t before = drawing_.nodes.size();
       add_module(*m);
-      drawing_.nodes.back().column = column;  // under the context, so that no line crosses it
+      // Under the context, what it looks at before it, so that no line crosses a box.
+      for (std::size_t i = before; i < drawing_.nodes.size(); ++i)
+        drawing_.nodes[i].column = column - (drawing_.nodes[i].source ? 1 : 0);
       feeds.push_back(drawing_.nodes.size() - 1);
     }
     add({.title = "answer", .note = "by both"}, feeds, {}, "");
