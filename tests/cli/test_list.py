@@ -54,6 +54,7 @@ def test_one_part_shows_formula_paper_cost_advice_options(heed):
 def test_groups_and_qualified_ids(heed):
     assert "queries/singular" in heed("list", "queries/singular").stdout
     assert "bigru" in heed("list", "feature").stdout
+    assert "pretrained" in heed("list", "vectors").stdout
     ambiguous = heed("list", "singular")
     assert ambiguous.returncode == 2
     assert "queries/singular or mechanism/singular" in ambiguous.stderr

@@ -67,6 +67,7 @@ TEST(Config, ReadsValuesTablesAndColumns) {
 data = "reviews.tsv"
 [task.columns]
 text = "sentence"
+label = 2
 [feature]
 dim = 32
 dropout = 0
@@ -78,6 +79,7 @@ lr = 1e-2
 )",
                                      "c.toml", names());
   EXPECT_EQ(config.task.source.columns.at("text"), "sentence");
+  EXPECT_EQ(config.task.source.columns.at("label"), "2") << "a column by its number";
   EXPECT_EQ(config.feature.dim, 32);
   EXPECT_EQ(config.feature.dropout, 0.0);
   EXPECT_EQ(std::get<double>(config.attention.align.options.at("temperature")), 2.0);
